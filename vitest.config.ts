@@ -1,0 +1,64 @@
+/**
+ * The test projects: which files run where. Each can be run alone: `npx vitest run --project unit`.
+ * Projects that start services or share a runtime run their files one after another.
+ */
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { configDefaults, defineConfig } from "vitest/config";
+
+const here = (path: string): string => new URL(path, import.meta.url).pathname;
+const exclude = [...configDefaults.exclude, "data/**"];
+
+export default defineConfig({
+  test: {
+    passWithNoTests: true,
+    reporters: ["default", ["json", { outputFile: "reports/tests.json" }]],
+    projects: [
+      {
+        test: {
+          name: "unit",
+          environment: "node",
+          exclude,
+          include: ["test/{core,architecture,contract,client}/**/*.test.ts"],
+        },
+      },
+      {
+        resolve: {
+          alias: {
+            "cloudflare:workers": here("./test/support/simulation/cloudflare-workers.ts"),
+            "cloudflare:durable-objects": here("./test/support/simulation/cloudflare-durable-objects.ts"),
+          },
+        },
+        test: {
+          name: "simulation",
+          environment: "node",
+          exclude,
+          include: ["test/simulation/**/*.test.ts"],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        plugins: [cloudflareTest({ wrangler: { configPath: here("./wrangler.toml") } })],
+        test: {
+          name: "objects",
+          exclude,
+          include: ["test/objects/**/*.test.ts"],
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+          testTimeout: 30_000,
+        },
+      },
+      ...["tools", "http", "cni"].map((name, position) => ({
+        test: {
+          name,
+          environment: "node" as const,
+          exclude,
+          include: [`test/${name}/**/*.test.ts`],
+          fileParallelism: false,
+          sequence: { groupOrder: 2 + position },
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      })),
+    ],
+  },
+});
