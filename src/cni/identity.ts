@@ -1,0 +1,74 @@
+/**
+ * Names that an attachment has at the service: handle, request key, workload ID, attributes.
+ * May import: core, cni, node:crypto. ADD and DEL of one attachment must derive the same names.
+ */
+
+import { createHash } from "node:crypto";
+import { err, ok, type Result } from "../core/result.ts";
+import type { Attachment, CniArgs } from "./environment.ts";
+import { CNI } from "./error-codes.ts";
+import { type Failure, failure } from "./failure.ts";
+
+export interface Identity {
+  /** `<network>.<container>`: one per container, so a DEL of any of its interfaces frees all. */
+  readonly handle: string;
+  /** `<network>.<container>.<interface>`, or its digest where that is no valid key. */
+  readonly idempotencyKey: string;
+  /** The handle that imported allocations of old versions carry; absent if no handle can have that name. */
+  readonly workloadId?: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly namespace?: string;
+}
+
+const HANDLE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}$/;
+/** The service takes 8 to 128 visible ASCII characters and strips quotes. */
+const KEY_PATTERN = /^[A-Za-z0-9._:@-]{8,128}$/;
+
+/**
+ * Derives the names of an attachment.
+ *
+ * Rejects: a network name and container ID that are together too long for a handle.
+ * Why: pod facts count only when namespace and pod are both known, as the kubelet always sends both.
+ */
+export function identify(network: string, attachment: Attachment): Result<Identity, Failure> {
+  const { containerId, interfaceName, args } = attachment;
+  const handle = `${network}.${containerId}`;
+  if (!HANDLE_PATTERN.test(handle)) {
+    return err(
+      failure(
+        CNI.invalidEnvironment,
+        "CNI_CONTAINERID and the network's name are longer than 252 characters",
+      ),
+    );
+  }
+  const pod = podOf(args);
+  const workloadId = pod === undefined ? containerId : `${pod.namespace}.${pod.name}`;
+  return ok({
+    handle,
+    idempotencyKey: keyOf(`${handle}.${interfaceName}`),
+    ...(HANDLE_PATTERN.test(workloadId) ? { workloadId } : {}),
+    attributes: pod === undefined ? {} : attributesOf(pod),
+    ...(pod === undefined ? {} : { namespace: pod.namespace }),
+  });
+}
+
+interface Pod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string | undefined;
+}
+
+function podOf(args: CniArgs): Pod | undefined {
+  const { podNamespace, podName, podUid } = args;
+  if (podNamespace === undefined || podName === undefined) return undefined;
+  return { namespace: podNamespace, name: podName, uid: podUid };
+}
+
+function attributesOf(pod: Pod): Record<string, string> {
+  const attributes = { namespace: pod.namespace, pod: pod.name };
+  return pod.uid === undefined ? attributes : { ...attributes, uid: pod.uid };
+}
+
+function keyOf(name: string): string {
+  return KEY_PATTERN.test(name) ? name : `sha256:${createHash("sha256").update(name).digest("hex")}`;
+}

@@ -1,0 +1,45 @@
+/**
+ * Entry of the bundled plugin: ties the process to plugin.ts.
+ * May import: cni, Node. A defect still ends in a CNI error object; its stack goes to stderr.
+ */
+
+import { hostname } from "node:os";
+import { renderFailure } from "./cni-result.ts";
+import { CNI } from "./error-codes.ts";
+import { failure } from "./failure.ts";
+import { NEWEST_VERSION } from "./netconf.ts";
+import { type Outcome, run } from "./plugin.ts";
+
+/** Characters of configuration that are read; a real one has a few thousand. */
+const STDIN_CHARACTERS_MAX = 1_048_576;
+
+async function readStdin(): Promise<string | undefined> {
+  if (process.stdin.isTTY) return "";
+  let text = "";
+  try {
+    process.stdin.setEncoding("utf8");
+    for await (const chunk of process.stdin) {
+      text += String(chunk);
+      if (text.length > STDIN_CHARACTERS_MAX) return undefined;
+    }
+    return text;
+  } catch {
+    return undefined;
+  }
+}
+
+function defect(thrown: unknown): Outcome {
+  const stderr = `${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}\n`;
+  const report = failure(
+    CNI.defect,
+    `plugin_defect (${CNI.defect}): the plugin failed. Next: report what stderr says.`,
+  );
+  return { stdout: renderFailure(NEWEST_VERSION, report), stderr, exitCode: 1 };
+}
+
+run({ env: process.env, readStdin, hostname, fetch })
+  .catch(defect)
+  .then(({ stdout, stderr, exitCode }) => {
+    process.stderr.write(stderr);
+    process.stdout.write(stdout, () => process.exit(exitCode));
+  });
