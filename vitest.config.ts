@@ -53,6 +53,7 @@ export default defineConfig({
           environment: "node" as const,
           exclude,
           include: [`test/${name}/**/*.test.ts`],
+          globalSetup: here("./test/support/public-files.ts"),
           fileParallelism: false,
           sequence: { groupOrder: 2 + position },
           testTimeout: 60_000,
