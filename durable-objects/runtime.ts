@@ -1,0 +1,20 @@
+/**
+ * What an object needs from outside: a clock, the other objects, the constants of its platform.
+ * A test passes its own as the third constructor argument; production takes them from env.
+ */
+import type { Settings } from "../src/core/settings.ts";
+import type { PolicySource } from "../src/rpc/policy-source.ts";
+import type { Ports } from "../src/rpc/ports.ts";
+
+export interface Runtime {
+  readonly settings: Settings;
+  /** Milliseconds since 1970. Read once per event and passed down. */
+  now(): number;
+  /** Resolves after that many milliseconds. */
+  sleep(ms: number): Promise<void>;
+  /** A name that no other call returns. */
+  unique(): string;
+  readonly ports: Ports;
+  /** The policy under this process's or this object's lease. */
+  readonly policy: PolicySource;
+}

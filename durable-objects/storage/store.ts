@@ -1,0 +1,110 @@
+/**
+ * SQL of one object: schema on the first write, counted rows, one transaction per decision.
+ * May import: core. Rule: nothing is created by reading.
+ */
+import { InvariantViolation } from "../../src/core/invariant.ts";
+
+export type SqlValue = string | number | null | ArrayBuffer;
+export type SqlRow = Record<string, SqlValue>;
+
+/** Append-only: entry n holds the statements that lead from version n to n + 1. */
+export type Migrations = readonly (readonly string[])[];
+
+/** What this object did since it woke; the budget tests read it. */
+export interface Counters {
+  /** RPC events by method. */
+  calls: Record<string, number>;
+  commits: number;
+  rowsWritten: number;
+  rowsRead: number;
+}
+
+/** The tables of one object. Invariant: writes happen only inside `transaction`. */
+export class Store {
+  readonly counters: Counters = { calls: {}, commits: 0, rowsWritten: 0, rowsRead: 0 };
+  readonly #storage: DurableObjectStorage;
+  readonly #migrations: Migrations;
+  #version: number | undefined;
+  #inside = false;
+
+  constructor(storage: DurableObjectStorage, migrations: Migrations) {
+    this.#storage = storage;
+    this.#migrations = migrations;
+  }
+
+  /** Counts one RPC event. */
+  countCall(method: string): void {
+    this.counters.calls[method] = (this.counters.calls[method] ?? 0) + 1;
+  }
+
+  /** Reads rows; an object without tables has none. */
+  rows<T extends SqlRow>(query: string, ...bindings: SqlValue[]): T[] {
+    if (!this.#inside && !this.#hasTables()) return [];
+    const cursor = this.#storage.sql.exec(query, ...bindings);
+    const found = cursor.toArray() as T[];
+    this.counters.rowsRead += cursor.rowsRead;
+    return found;
+  }
+
+  /** Reads the row that a key names, if there is one. */
+  row<T extends SqlRow>(query: string, ...bindings: SqlValue[]): T | undefined {
+    return this.rows<T>(query, ...bindings)[0];
+  }
+
+  /** Writes; only inside a transaction. Returns the rows written, secondary indexes included. */
+  write(query: string, ...bindings: SqlValue[]): number {
+    if (!this.#inside) throw new InvariantViolation("a write outside a transaction");
+    const cursor = this.#storage.sql.exec(query, ...bindings);
+    cursor.toArray();
+    this.counters.rowsWritten += cursor.rowsWritten;
+    return cursor.rowsWritten;
+  }
+
+  /**
+   * Runs a decision: reads, pure code, writes, and commits all or nothing.
+   * Rejects: whatever the decision throws; nothing is written then.
+   */
+  transaction<T>(decide: () => T): T {
+    if (this.#inside) throw new InvariantViolation("a transaction inside a transaction");
+    const before = this.counters.rowsWritten;
+    this.#inside = true;
+    try {
+      const outcome = this.#storage.transactionSync(() => {
+        this.#migrate();
+        return decide();
+      });
+      if (this.counters.rowsWritten > before) this.counters.commits += 1;
+      return outcome;
+    } catch (failure) {
+      this.#version = undefined;
+      throw failure;
+    } finally {
+      this.#inside = false;
+    }
+  }
+
+  #hasTables(): boolean {
+    if (this.#version === undefined) this.#version = this.#readVersion();
+    return this.#version > 0;
+  }
+
+  #readVersion(): number {
+    const table = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'";
+    if (this.#storage.sql.exec(table).toArray().length === 0) return 0;
+    const row = this.#storage.sql.exec("SELECT max(version) AS version FROM schema_version").one();
+    return Number(row["version"] ?? 0);
+  }
+
+  #migrate(): void {
+    if (this.#version === this.#migrations.length) return;
+    let version = this.#readVersion();
+    if (version === 0) {
+      this.#storage.sql.exec("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY) STRICT");
+    }
+    for (; version < this.#migrations.length; version += 1) {
+      for (const statement of this.#migrations[version] ?? []) this.#storage.sql.exec(statement);
+      this.#storage.sql.exec("INSERT INTO schema_version (version) VALUES (?)", version + 1);
+    }
+    this.#version = version;
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Constants of a platform. Fixed for the life of a deployment.
+ * May import: core only. Not configuration: an operator's switches are in config.ts.
+ */
+export interface Settings {
+  /** L: how long a policy lease lasts, ms. */
+  readonly leaseMs: number;
+  /** ε: how far two clocks may differ, ms. */
+  readonly skewMs: number;
+  /** How far ahead a message may still create something, ms. */
+  readonly untilMs: number;
+  /** Shards of the handle index. */
+  readonly indexShards: number;
+  /** How old a claim must be before another owner may take the empty block, ms. */
+  readonly reclaimAgeMs: number;
+  /** How long a spent key is remembered at least, ms. */
+  readonly spentKeyMs: number;
+  /** How often a Host reports changed blocks to its Pools at most, ms. */
+  readonly reportMs: number;
+}
+
+/** One machine: all objects share a clock and a process. */
+export const LOCAL_SETTINGS: Settings = {
+  leaseMs: 1_000,
+  skewMs: 50,
+  untilMs: 2_000,
+  indexShards: 1,
+  reclaimAgeMs: 60_000,
+  spentKeyMs: 600_000,
+  reportMs: 30_000,
+};
+
+/** Cloudflare: objects live on many machines. */
+export const EDGE_SETTINGS: Settings = {
+  ...LOCAL_SETTINGS,
+  leaseMs: 10_000,
+  skewMs: 1_000,
+  indexShards: 16,
+};

@@ -1,0 +1,70 @@
+/**
+ * What Cluster answers: configuration, pools, reservations under leases, and the directory of hosts. Types only.
+ * Rule: a policy write answers when every later allocation obeys it.
+ */
+import type { Attributes } from "../core/allocation.ts";
+import type { Rejection } from "../core/errors.ts";
+import type { Config, Policy, PoolDefinition, ReservationDefinition } from "../core/policy.ts";
+import type { Result } from "../core/result.ts";
+
+export interface LeaseAnswer {
+  readonly version: number;
+  /** By Cluster's clock, milliseconds since 1970. */
+  readonly leaseUntil: number;
+  /** Present when the version differs from the one the caller knows. */
+  readonly policy?: Policy;
+}
+
+/** Preconditions of a write, from If-Match and If-None-Match. */
+export interface WriteGuard {
+  readonly ifRevision?: number;
+  readonly mustNotExist?: boolean;
+  /** Who writes, e.g. `token:ops`. */
+  readonly by: string;
+}
+
+export interface HostEntry {
+  readonly host: string;
+  readonly kind: "host" | "virtual";
+  readonly registered: boolean;
+  readonly labels: Attributes;
+  readonly enrolledAt: number;
+}
+
+type GuardRefusal = "revision_mismatch" | "already_exists" | "policy_unavailable";
+
+/** Bodies as parsed at the edge; their fields are those of PoolSpec, PoolPatch, ConfigPatch, ReservationSpec. */
+export type SpecFields = Readonly<Record<string, unknown>>;
+
+export interface Written<T> {
+  readonly created: boolean;
+  readonly value: T;
+}
+
+export interface ClusterPort {
+  lease(request: { readonly knownVersion?: number }): Promise<LeaseAnswer>;
+  /** The policy as stored, without a lease: for reads. */
+  policy(request: { readonly knownVersion?: number }): Promise<{ readonly version: number; readonly policy?: Policy }>;
+  changeConfig(
+    request: WriteGuard & { readonly patch: SpecFields },
+  ): Promise<Result<Config, Rejection<"config_conflict" | GuardRefusal>>>;
+  putPool(
+    request: WriteGuard & { readonly name: string; readonly spec: SpecFields },
+  ): Promise<
+    Result<Written<PoolDefinition>, Rejection<"invalid_request" | "pool_overlap" | "pool_field_immutable" | "pool_draining" | GuardRefusal>>
+  >;
+  patchPool(
+    request: WriteGuard & { readonly name: string; readonly patch: SpecFields },
+  ): Promise<
+    Result<PoolDefinition, Rejection<"pool_not_found" | "invalid_request" | "pool_field_immutable" | "pool_draining" | GuardRefusal>>
+  >;
+  putReservation(
+    request: WriteGuard & { readonly name: string; readonly spec: SpecFields },
+  ): Promise<Result<Written<ReservationDefinition>, Rejection<"invalid_request" | GuardRefusal>>>;
+  deleteReservation(
+    request: WriteGuard & { readonly name: string },
+  ): Promise<Result<{ readonly deleted: true }, Rejection<"reservation_not_found" | GuardRefusal>>>;
+  /** A host enters itself before its first row of any kind, and again when its labels change. */
+  enrol(request: { readonly host: string; readonly registered: boolean; readonly labels: Attributes }): Promise<void>;
+  listHosts(request: { readonly after?: string; readonly limit: number }): Promise<{ readonly hosts: readonly HostEntry[]; readonly next?: string }>;
+}

@@ -1,0 +1,183 @@
+/**
+ * What a Host answers: it routes the requests of one affinity owner to blocks. Types only.
+ * Rule: it owns affinity rows and registration, never the truth about an address.
+ */
+import type { AddressRecord, Attributes, BlockCounts, LeakCollection, Use } from "../core/allocation.ts";
+import type { Family, Rejection, Shortfall } from "../core/errors.ts";
+import type { Result } from "../core/result.ts";
+
+export interface FamilyWish {
+  readonly count: number;
+  /** Names or CIDRs, in the caller's order. */
+  readonly pools?: readonly string[];
+}
+
+export interface HostReservation {
+  readonly start: number;
+  readonly end: number;
+  readonly handle?: string;
+  readonly note?: string;
+}
+
+export interface HostAllocateRequest {
+  readonly host: string;
+  readonly handle: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly use: Use;
+  readonly ipv4?: FamilyWish;
+  readonly ipv6?: FamilyWish;
+  readonly attributes: Attributes;
+  /** Labels of the namespace; absent when the request names none. */
+  readonly namespaceLabels?: Attributes;
+  readonly maxPerHandle?: number;
+  readonly maxBlocksPerHost?: number;
+  readonly hostReserved?: { readonly ipv4?: HostReservation; readonly ipv6?: HostReservation };
+  readonly partial: boolean;
+  readonly ownerSlot: "active" | "alternate";
+  readonly leakCollection: LeakCollection;
+  /** X-Request-Timeout-Ms counted from arrival; milliseconds since 1970. */
+  readonly deadlineAt?: number;
+}
+
+/** A record plus what only the policy knows. */
+export interface PlacedAddress {
+  readonly record: AddressRecord;
+  readonly pool: string;
+  /** Prefix length that the pool's answerPrefix asks for. */
+  readonly interfacePrefix: number;
+  readonly gateway?: string;
+  /** Inside a reservation, by the policy of the answer. */
+  readonly reserved: boolean;
+}
+
+export interface HostAllocateAnswer {
+  readonly addresses: readonly PlacedAddress[];
+  readonly shortfall: readonly Shortfall[];
+  readonly replayed: boolean;
+  readonly reused: boolean;
+}
+
+export type AllocateRefusal = Rejection<
+  | "host_unknown"
+  | "host_removing"
+  | "requested_pool_unavailable"
+  | "no_qualified_pool"
+  | "no_pool_selects_host"
+  | "handle_limit_reached"
+  | "block_limit_reached"
+  | "auto_allocate_disabled"
+  | "strict_affinity"
+  | "pool_cooling"
+  | "pool_exhausted"
+  | "idempotency_key_released"
+  | "idempotency_key_reused"
+  | "in_progress"
+  | "outcome_unknown"
+  | "policy_unavailable"
+  | "deadline_exceeded"
+  | "storage_unavailable"
+  | "overloaded"
+  | "maintenance"
+>;
+
+export interface HostAssignRequest {
+  readonly host: string;
+  readonly address: string;
+  readonly handle: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly use: Use;
+  readonly attributes: Attributes;
+  readonly maxPerHandle?: number;
+  readonly leakCollection: LeakCollection;
+  readonly deadlineAt?: number;
+}
+
+export type AssignRefusal =
+  | AllocateRefusal
+  | Rejection<"address_taken" | "address_cooling" | "address_not_in_pool" | "use_not_allowed" | "address_outside_affinity">;
+
+export interface HostAssignAnswer {
+  /** False: the handle held the address already. */
+  readonly created: boolean;
+  readonly replayed: boolean;
+  readonly address: PlacedAddress;
+}
+
+export interface RegisterRequest {
+  readonly host: string;
+  readonly labels: Attributes;
+  readonly incarnation?: string;
+}
+
+/** Figures of one family, by the Host's hints. */
+export interface HostFamilyView {
+  readonly pools: readonly string[];
+  readonly owned: number;
+  readonly cap: number;
+  /** Rows that are not confirmed. */
+  readonly pending: number;
+  readonly borrowedIn: number;
+  readonly borrowedOut: number;
+  readonly capacity: number;
+  readonly allocated: number;
+  readonly cooling: number;
+  readonly reserved: number;
+  readonly available: number;
+}
+
+export interface HostView {
+  readonly name: string;
+  readonly kind: "host" | "virtual";
+  readonly state: "active" | "silent" | "removing";
+  readonly labels: Attributes;
+  readonly incarnation?: string;
+  readonly ipv4: HostFamilyView;
+  readonly ipv6: HostFamilyView;
+  readonly refusals: { readonly last10Minutes: number; readonly lastCode?: string; readonly lastAt?: number };
+  readonly registeredAt: number;
+  readonly revision: number;
+}
+
+export interface AffinityRow {
+  readonly block: string;
+  readonly pool: string;
+  readonly incarnation: number;
+  readonly family: Family;
+  readonly state: "pending" | "confirmed" | "pendingDeletion";
+  readonly epoch: number;
+  readonly claimedAt: number;
+}
+
+export type ReleaseBlockAnswer =
+  | { readonly kind: "released" | "draining" }
+  /** The row has moved on, or the block has: nothing was changed. */
+  | { readonly kind: "stale" }
+  | { readonly kind: "too_young" }
+  | { readonly kind: "block_not_empty"; readonly allocated: number; readonly cooling: number }
+  | { readonly kind: "unsettled" };
+
+export interface HostPort {
+  allocate(request: HostAllocateRequest): Promise<Result<HostAllocateAnswer, AllocateRefusal>>;
+  assign(request: HostAssignRequest): Promise<Result<HostAssignAnswer, AssignRefusal>>;
+  register(
+    request: RegisterRequest,
+  ): Promise<Result<{ readonly created: boolean; readonly view: HostView }, Rejection<"incarnation_conflict" | "policy_unavailable">>>;
+  /** Absent when the host was never registered. */
+  describe(request: { readonly host: string }): Promise<{ readonly view?: HostView }>;
+  /** Gives one block back, fenced by a fresh epoch of the Pool. */
+  releaseBlock(request: {
+    readonly host: string;
+    readonly block: string;
+    readonly pool: string;
+    readonly incarnation: number;
+    readonly epoch: number;
+    readonly mustBeEmpty: boolean;
+    /** Refuses a block that was claimed less than the reclaim age ago. */
+    readonly forReclaim: boolean;
+  }): Promise<ReleaseBlockAnswer>;
+  affinities(request: { readonly host: string }): Promise<{ readonly rows: readonly AffinityRow[]; readonly borrowed: readonly string[] }>;
+  /** A block tells its owner that somebody else's release gave it room, or emptied it. */
+  blockChanged(request: { readonly host: string; readonly block: string; readonly counts: BlockCounts }): Promise<void>;
+}

@@ -1,0 +1,104 @@
+/**
+ * What a Pool answers: the directory of the blocks that may exist, and who may claim each. Types only.
+ * Rule: every answer that concerns ownership carries a fresh epoch, stored first.
+ */
+import type { BlockCounts } from "../core/allocation.ts";
+
+/** Which incarnation of which pool is meant; every message says it. */
+export interface PoolTarget {
+  readonly pool: string;
+  readonly incarnation: number;
+  readonly cidr: string;
+  readonly blockSize: number;
+}
+
+export interface PoolClaimRequest extends PoolTarget {
+  readonly owner: string;
+  /** Blocks of this pool for which the owner has a row, in whatever state. */
+  readonly known: readonly string[];
+  /** Positions (block numbers) that are wholly reserved: never offered. Inclusive, ascending. */
+  readonly excluded: readonly (readonly [first: bigint, last: bigint])[];
+  /** Blocks already tried for reclaim by this request. */
+  readonly tried: readonly string[];
+}
+
+export type PoolClaimAnswer =
+  | { readonly kind: "claim"; readonly block: string; readonly epoch: number }
+  /** Ask that owner's Host to release this empty block with this epoch, then ask again. */
+  | { readonly kind: "reclaim"; readonly block: string; readonly owner: string; readonly epoch: number }
+  | { readonly kind: "none" }
+  | { readonly kind: "terminating" };
+
+export interface BlockReport {
+  readonly block: string;
+  /** Absent when the block has retired. */
+  readonly counts?: BlockCounts;
+}
+
+/** A block as the directory knows it; counts are hints, absent when nobody reported. */
+export interface DirectoryEntry {
+  readonly block: string;
+  readonly state: "free" | "draining" | "owned";
+  readonly owner?: string;
+  readonly epoch: number;
+  readonly counts?: BlockCounts;
+}
+
+/** Decimal strings: IPv6 counts exceed 2^53. */
+export interface PoolUsageView {
+  readonly capacity: string;
+  readonly allocated: string;
+  readonly cooling: string;
+  readonly reserved: string;
+  readonly available: string;
+  /** Rounded down to two decimals. */
+  readonly usedPercent: number;
+  readonly blocks: number;
+  readonly blocksFull: number;
+  readonly blocksUnowned: number;
+  readonly nextFreeAt?: number;
+  readonly asOf: number;
+  readonly exact: boolean;
+}
+
+export interface PoolPort {
+  claim(request: PoolClaimRequest): Promise<PoolClaimAnswer>;
+  /** A fresh epoch for a block that the owner has a row for, or wants exactly; `other` when it is another's. */
+  fresh(
+    request: PoolTarget & { readonly owner: string; readonly block: string },
+  ): Promise<
+    | { readonly kind: "claim"; readonly epoch: number; readonly terminating: boolean }
+    | { readonly kind: "other"; readonly owner: string }
+  >;
+  /** The owner gives a block back; applies iff the row has that owner and epoch. */
+  release(
+    request: PoolTarget & { readonly owner: string; readonly block: string; readonly epoch: number; readonly draining: boolean },
+  ): Promise<{ readonly applied: boolean }>;
+  /** An ownerless block has become empty; applies iff the row has that epoch. */
+  retired(
+    request: PoolTarget & { readonly block: string; readonly epoch: number },
+  ): Promise<{ readonly applied: boolean }>;
+  report(request: PoolTarget & { readonly blocks: readonly BlockReport[] }): Promise<{ readonly accepted: number }>;
+  /** Blocks in which others may have room, best hints first; `after` goes on where the last answer ended. */
+  borrowCandidates(
+    request: PoolTarget & {
+      readonly owner: string;
+      readonly limit: number;
+      readonly tried: readonly string[];
+      /** What the caller saw of blocks that were candidates before. */
+      readonly seen: readonly BlockReport[];
+    },
+  ): Promise<{
+    readonly candidates: readonly { readonly block: string; readonly owner?: string; readonly known: boolean }[];
+    /** Earliest time at which a cooling address of any block is free, by the hints. */
+    readonly nextFreeAt?: number;
+  }>;
+  /** Whether the directory has the block, and whose it is. Never touches the block. */
+  find(request: PoolTarget & { readonly block: string }): Promise<{ readonly entry?: DirectoryEntry }>;
+  /** Blocks in address order. */
+  list(
+    request: PoolTarget & { readonly after?: string; readonly limit: number; readonly owner?: string },
+  ): Promise<{ readonly entries: readonly DirectoryEntry[]; readonly next?: string }>;
+  /** Sums of dated block figures; `reservedCidrs` are the CIDRs of all reservations of the family. */
+  usage(request: PoolTarget & { readonly reservedCidrs: readonly string[] }): Promise<PoolUsageView>;
+}
