@@ -12,6 +12,17 @@ export interface AddressRange {
   readonly last: bigint;
 }
 
+// Math.min and Math.max do not take a bigint.
+function smaller(one: bigint, other: bigint): bigint {
+  if (one < other) return one;
+  return other;
+}
+
+function larger(one: bigint, other: bigint): bigint {
+  if (one > other) return one;
+  return other;
+}
+
 /** Sorts ranges and joins those that overlap or touch. */
 function joined(ranges: readonly AddressRange[]): AddressRange[] {
   const sorted = ranges.toSorted((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
@@ -71,7 +82,7 @@ export class RangeSet {
     for (let i = this.indexOfRangeEndingFrom(cidr.base); i < this.ranges.length; i++) {
       const { first, last } = this.rangeAt(i);
       if (first > end) break;
-      inside.push({ first: first > cidr.base ? first : cidr.base, last: last < end ? last : end });
+      inside.push({ first: larger(first, cidr.base), last: smaller(last, end) });
     }
     return RangeSet.of(cidr.family, inside);
   }

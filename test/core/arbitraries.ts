@@ -24,3 +24,34 @@ export function cidrs(): fc.Arbitrary<Cidr> {
     .chain((address) => fc.nat(bits(address.family)).map((prefix) => blockOf(address, prefix)))
     .filter((cidr) => cidr.family === 4 || cidr.base >> 32n !== MAPPED);
 }
+
+const labelKey = fc.constantFrom("a", "b", "in", "not", "contains", "has", "k8s.io/x-y_z");
+const labelValue = fc.constantFrom("", "x", "xy", "yx", "it's", 'a "b"');
+
+/** Labels over the few keys and values that random selectors use. */
+export const labelSets = fc.dictionary(labelKey, labelValue, { maxKeys: 4 });
+
+/** Random selector trees, not in normal form: as the text of someone who likes brackets. */
+export const selectorTexts: fc.Arbitrary<string> = fc.letrec<{ expression: string; term: string }>((tie) => {
+  const literal = labelValue.map((value) => (value.includes("'") ? `"${value}"` : `'${value}'`));
+  const operator = fc.constantFrom("==", "!=", " contains ", " startswith", " ends \t with");
+  const set = fc.array(literal, { maxLength: 3 }).map((values) => `{${values.join(" ,")}}`);
+  const pair = (glue: string) =>
+    fc.tuple(tie("expression"), tie("expression")).map(([left, right]) => `${left}${glue}${right}`);
+  return {
+    term: fc.oneof(
+      fc.constantFrom("all()", "global( )"),
+      labelKey.map((key) => `has( ${key})`),
+      fc.tuple(labelKey, operator, literal).map((parts) => parts.join("")),
+      fc.tuple(labelKey, fc.constantFrom(" in", " not in ", " notin"), set).map((parts) => parts.join("")),
+    ),
+    expression: fc.oneof(
+      { maxDepth: 5 },
+      tie("term"),
+      pair("||"),
+      pair(" && "),
+      tie("expression").map((inner) => `!(${inner})`),
+      tie("expression").map((inner) => `( ${inner} )`),
+    ),
+  };
+}).expression;
