@@ -1,0 +1,25 @@
+/**
+ * Every component of openapi.yaml under its contract name, and the types of their values.
+ * May import: the schema files. A schema that is no component must not be nested in one.
+ */
+import * as allocation from "./allocation.ts";
+import * as block from "./block.ts";
+import * as host from "./host.ts";
+import * as policy from "./policy.ts";
+import * as problem from "./problem.ts";
+import * as system from "./system.ts";
+import type { z } from "./zod.ts";
+
+export const components = {
+  ...problem,
+  ...allocation,
+  ...policy,
+  ...host,
+  ...block,
+  ...system,
+} as const;
+
+export type ComponentName = keyof typeof components;
+
+/** The value of each component as it travels: `Wire["Pool"]`. */
+export type Wire = { [K in ComponentName]: z.infer<(typeof components)[K]> };
