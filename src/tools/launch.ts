@@ -44,7 +44,7 @@ export interface LaunchOptions {
   vars?: Record<string, string>;
   /** The value of the secret IPAM_TOKENS; absent: nobody has to show a token on loopback. */
   tokens?: string;
-  /** Receives what workerd and the Worker print. */
+  /** Receives what workerd and the Worker print, once it is ready; before, a refusal quotes it. */
   onLog?: (text: string) => void;
   /** What of the lock to use; absent: what this machine has. */
   lockTools?: LockTools;
@@ -109,10 +109,13 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
     child.once("exit", (code, signal) => settle({ code, signal }));
   }).finally(release);
   let log = "";
+  let isReady = false;
   for (const output of [child.stdout, child.stderr]) {
     output?.setEncoding("utf8").on("data", (text: string) => {
       log = (log + text).slice(-4096);
-      options.onLog?.(text);
+      if (isReady) {
+        options.onLog?.(text);
+      }
     });
   }
   const end = async (signal: NodeJS.Signals): Promise<void> => {
@@ -121,7 +124,11 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
     await ended;
     clearTimeout(overdue);
   };
-  const ready = whenReady(child, host, ended, () => log);
+  const ready = whenReady(child, socket, ended, () => log).then((url) => {
+    isReady = true;
+    options.onLog?.(log);
+    return url;
+  });
   ready.catch(() => undefined);
   return {
     pid: child.pid ?? 0,
@@ -160,7 +167,7 @@ function openFilesLimit(): number {
 function holdDataFolder(dataFolder: string, tools: LockTools): () => void {
   const refuse = (holder: string): never => {
     throw new StartRefused(
-      `the data folder ${dataFolder} is in use by ${holder}. ` +
+      `the data folder ${dataFolder} is in use by ${holder}.\n` +
         "Stop that one first, or choose another folder with IPAM_DATA.",
     );
   };
@@ -198,7 +205,7 @@ function spawnWorkerd(configFile: string, prefix: string[], tokens: string | und
 /** Waits for the port that workerd reports, then for an answer of the Worker. */
 async function whenReady(
   child: ChildProcess,
-  host: string,
+  socket: string,
   ended: Launched["ended"],
   log: () => string,
 ): Promise<string> {
@@ -210,7 +217,8 @@ async function whenReady(
     abort.abort();
   });
   try {
-    const url = `http://${host}:${await listeningPort(child, abort.signal)}`;
+    const port = await listeningPort(child, abort.signal);
+    const url = `http://${socket.replace(/:\d+$/, `:${port}`)}`;
     while (!abort.signal.aborted) {
       const answer = await fetch(`${url}/healthz`, { signal: abort.signal });
       await answer.arrayBuffer();
@@ -221,6 +229,11 @@ async function whenReady(
     }
     throw new Error("aborted");
   } catch {
+    if (log().includes("Address already in use")) {
+      throw new StartRefused(
+        `another program listens on ${socket}.\nChoose another port: PORT=8788 npm start`,
+      );
+    }
     throw new StartRefused(`workerd did not become ready: ${lost || log().trim() || "it says nothing"}`);
   } finally {
     clearTimeout(overdue);

@@ -58,7 +58,7 @@ export function readyText(url: string, dataFolder: string, service: Launched): s
   const near = relative(process.cwd(), dataFolder);
   const folder =
     near !== "" && !near.startsWith("..") && near.length < dataFolder.length ? `./${near}` : dataFolder;
-  const authorization = service.authMode === "tokens" ? ' -H "Authorization: Bearer $TOKEN"' : "";
+  const authorization = service.authMode === "tokens" ? '-H "Authorization: Bearer $TOKEN" ' : "";
   const lines = [
     "edge-ipam is ready",
     "",
@@ -70,9 +70,8 @@ export function readyText(url: string, dataFolder: string, service: Launched): s
     ...(flock ? [] : ["  Lock      file with process id: util-linux flock is missing here"]),
     ...(setpriv ? [] : ["  Note      setpriv is missing: if this launcher is killed, workerd stays"]),
     "",
-    "  Try       curl -s \\",
-    ...(authorization === "" ? [] : [`             ${authorization} \\`]),
-    `              ${url}/v1/config`,
+    "  Try it:",
+    `  curl -s ${authorization}${url}/v1/config`,
     "",
   ];
   return lines.join("\n");
