@@ -1,0 +1,46 @@
+/** The configuration of bare workerd agrees with wrangler.toml. */
+import { expect, it } from "vitest";
+import { readDeployment, workerdConfig } from "../../src/tools/workerd-config.ts";
+
+const setting = {
+  objectsFolder: "/data/objects",
+  publicFolder: "/public",
+  bundle: "worker.js",
+  socket: "127.0.0.1:8787",
+  vars: { PLATFORM: "local", NOTE: 'say "hi" \\ there' },
+  secrets: ["IPAM_TOKENS"],
+};
+
+it("finds every object of the deployment", () => {
+  expect(readDeployment()).toEqual({
+    compatibilityDate: "2026-10-01",
+    objects: [
+      { binding: "BLOCK", className: "BlockObject" },
+      { binding: "HOST", className: "HostObject" },
+      { binding: "POOL", className: "PoolObject" },
+      { binding: "HANDLE_INDEX", className: "HandleIndexObject" },
+      { binding: "CLUSTER", className: "ClusterObject" },
+      { binding: "SWEEP", className: "SweepObject" },
+    ],
+  });
+});
+
+it("gives every class durable SQL storage that is never evicted, under a name that must not change", () => {
+  const text = workerdConfig(setting);
+  for (const { className } of readDeployment().objects) {
+    expect(text).toContain(
+      `(className = "${className}", uniqueKey = "edge-ipam-${className}", enableSql = true, preventEviction = true)`,
+    );
+  }
+  expect(text).toContain('durableObjectStorage = (localDisk = "objects")');
+  expect(text).toContain('(path = "/data/objects", writable = true)');
+});
+
+it("quotes text, and refuses what it cannot quote", () => {
+  expect(workerdConfig(setting)).toContain('(name = "NOTE", text = "say \\"hi\\" \\\\ there")');
+  expect(() => workerdConfig({ ...setting, vars: { BAD: "\u0001" } })).toThrow("control character");
+});
+
+it("refuses a wrangler.toml in which it finds no objects", () => {
+  expect(() => readDeployment('compatibility_date = "2026-10-01"\n')).toThrow("no durable object bindings");
+});
