@@ -1,0 +1,319 @@
+/**
+ * The simulated platform itself: each rule of the runtime that the objects' protocols rest on.
+ */
+import { expect, test } from "vitest";
+import { ObjectDatabase } from "../support/simulation/database.ts";
+import { Random } from "../support/simulation/random.ts";
+import { CallerObject, CounterObject, SlowStartObject } from "../support/simulation/toys.ts";
+import { World, type WorldOptions } from "../support/simulation/world.ts";
+
+const classes = { CounterObject, CallerObject, SlowStartObject };
+const A = "counter:a";
+const CALLER = "caller:x";
+
+function world(options: Partial<WorldOptions> = {}): World {
+  return new World({ classes, ...options });
+}
+
+test("a call writes, answers, and is counted", async () => {
+  const sim = world();
+  expect(await sim.ask(A, "add", 2)).toBe(2);
+  const before = sim.counters.read();
+  expect(await sim.ask(CALLER, "relay", A, 3)).toBe(5);
+  const spent = sim.counters.since(before);
+  expect(spent.calls).toEqual({ "client>CallerObject.relay": 1, "CallerObject>CounterObject.add": 1 });
+  expect(spent).toMatchObject({ callsTotal: 2, commits: { [A]: 1 }, rows: { [A]: 1 }, rowsTotal: 1 });
+});
+
+test("events of one object interleave at an await, and only there", async () => {
+  const sim = world();
+  const held = sim.hold({ method: "add", kind: "request" });
+  const calls = [sim.call(CALLER, "relay", A, 1), sim.call(CALLER, "relay", A, 2)];
+  await sim.run();
+  expect(held.messages.map((message) => message.args)).toEqual([[1], [2]]);
+  expect(calls.map((call) => call.state)).toEqual(["pending", "pending"]);
+  held.release();
+  await sim.run();
+  expect(await sim.ask(CALLER, "log")).toEqual(["begin 1", "begin 2", "end 1", "end 2"]);
+});
+
+test("a transaction that throws leaves nothing, what follows it in the turn stays", async () => {
+  const sim = world();
+  const call = sim.call(A, "addThenFail", 5);
+  await sim.run();
+  expect(call.error).toMatchObject({ message: "inner", remote: true });
+  expect(sim.rows(A, "SELECT name FROM sqlite_master").map((row) => row.name)).toEqual(["seen"]);
+});
+
+test("a crash before the commit loses the writes of the turn and the answer", async () => {
+  const sim = world();
+  await sim.ask(A, "add", 1);
+  sim.crash(A, "before-commit");
+  const call = sim.call(A, "add", 1);
+  await sim.run();
+  expect(call.error).toMatchObject({ retryable: true, durableObjectReset: true });
+  expect(await sim.ask(A, "value")).toBe(1);
+  expect(await sim.ask(A, "remembered")).toBe(0);
+});
+
+test("a crash after the commit keeps the writes and loses the answer", async () => {
+  const sim = world();
+  await sim.ask(A, "add", 1);
+  sim.crash(A, "after-commit", "add");
+  const call = sim.call(A, "add", 1);
+  await sim.run();
+  expect(call.state).toBe("failed");
+  expect(await sim.ask(A, "value")).toBe(2);
+});
+
+test("a crash between two turns keeps the first turn's writes only", async () => {
+  const sim = world();
+  sim.crash(A, "before-commit", "sync");
+  const call = sim.call(A, "addTwice", 4);
+  await sim.run();
+  expect(call.state).toBe("failed");
+  expect(await sim.ask(A, "value")).toBe(4);
+  expect(await sim.ask(A, "addTwice", 4)).toBe(12);
+});
+
+test("output gate: a call after a write waits for the commit, a call before it does not", async () => {
+  for (const [method, arrived] of [
+    ["writeThenCall", 0],
+    ["callThenWrite", 1],
+  ] as const) {
+    const sim = world();
+    sim.crash(CALLER, "before-commit");
+    sim.call(CALLER, method, A);
+    await sim.run();
+    expect(await sim.ask(A, "value"), method).toBe(arrived);
+    expect(await sim.ask(CALLER, "written"), method).toBe(0);
+  }
+});
+
+test("a lost answer leaves the write; the caller hears nothing, or of a lost connection", async () => {
+  const sim = world();
+  sim.drop({ kind: "answer", method: "add" });
+  const silent = sim.call(A, "add", 1);
+  await sim.run();
+  expect(silent.state).toBe("pending");
+  sim.drop({ kind: "answer", method: "add" }, { loss: "error" });
+  const noticed = sim.call(A, "add", 1);
+  await sim.run();
+  expect(noticed.error).toMatchObject({ retryable: true });
+  expect(await sim.ask(A, "value")).toBe(2);
+});
+
+test("a held request arrives after its caller gave up", async () => {
+  const sim = world();
+  const held = sim.hold({ method: "add" });
+  const call = sim.call(CALLER, "relayFor", A, 1, 2_000);
+  await sim.deliver();
+  expect(call.state).toBe("pending");
+  await sim.run();
+  expect(call.value).toBe("late");
+  expect(call.settledAt).toBeGreaterThanOrEqual(2_000 + Date.UTC(2026, 0, 1));
+  expect(await sim.ask(A, "value")).toBe(0);
+  held.release();
+  await sim.run();
+  expect(await sim.ask(A, "value")).toBe(1);
+});
+
+test("the callee runs on after its caller was evicted", async () => {
+  const sim = world();
+  const held = sim.hold({ kind: "request", method: "add" });
+  const call = sim.call(CALLER, "relay", A, 1);
+  await sim.run();
+  sim.evict(CALLER);
+  held.release();
+  await sim.run();
+  expect(call.state).toBe("failed");
+  expect(await sim.ask(A, "value")).toBe(1);
+  expect(await sim.ask(CALLER, "log")).toEqual([]);
+});
+
+test("a superseded instance answers from memory and dies at its storage", async () => {
+  const sim = world();
+  await sim.ask(A, "add", 1);
+  const old = sim.supersede(A);
+  expect(await sim.ask(A, "add", 1)).toBe(2);
+  expect(await sim.answerOf(old.call("remembered"))).toBe(1);
+  const write = old.call("add", 10);
+  await sim.run();
+  expect(write.error).toMatchObject({ durableObjectReset: true });
+  expect(old.isAlive).toBe(false);
+  expect(await sim.ask(A, "value")).toBe(2);
+});
+
+test("a request on its way goes to the instance it was sent to", async () => {
+  const sim = world();
+  await sim.ask(A, "add", 1);
+  const held = sim.hold({ method: "remembered" });
+  const call = sim.call(A, "remembered");
+  await sim.run();
+  sim.supersede(A);
+  held.release();
+  await sim.run();
+  expect(call.value).toBe(1);
+  expect(await sim.ask(A, "remembered")).toBe(0);
+});
+
+test("two instances can share a storage, as two processes on one folder do", async () => {
+  const sim = world();
+  await sim.ask(A, "add", 1);
+  const twin = sim.supersede(A, "shared");
+  expect(await sim.answerOf(twin.call("add", 1))).toBe(2);
+  expect(await sim.ask(A, "add", 1)).toBe(3);
+  expect(twin.isAlive).toBe(true);
+});
+
+test("an alarm fires by the object's clock, and again when its handler was cut off", async () => {
+  const sim = world({ clockOffset: () => 500 });
+  const start = sim.now;
+  await sim.ask(A, "remind", start + 1_500);
+  await sim.run();
+  expect(sim.alarmOf(A)).toBe(start + 1_500);
+  await sim.advance(990);
+  expect(await sim.ask(A, "value")).toBe(0);
+  await sim.advance(11);
+  sim.evict(A);
+  expect(sim.alarmOf(A)).toBe(start + 1_500);
+  await sim.advance(20);
+  expect(await sim.ask(A, "value")).toBe(100);
+  expect(sim.alarmOf(A)).toBeNull();
+});
+
+test("an alarm set in a turn that crashed was never set", async () => {
+  const sim = world();
+  sim.crash(A, "before-commit");
+  sim.call(A, "remind", sim.now + 100);
+  await sim.run();
+  expect(sim.alarmOf(A)).toBeNull();
+  await sim.advance(1_000);
+  expect(await sim.ask(A, "value")).toBe(0);
+});
+
+test("a handler that keeps failing is tried six more times and then dropped", async () => {
+  const sim = world();
+  await sim.ask(A, "remind", sim.now + 100);
+  sim.setFull(A, true);
+  await sim.advance(1_000_000);
+  expect(sim.counters.read().events).toEqual({ "alarm dropped": 1 });
+  expect(sim.alarmOf(A)).toBeNull();
+});
+
+test("no event enters before blockConcurrencyWhile has ended", async () => {
+  const sim = world();
+  const calls = [sim.call("slow-start:s", "start"), sim.call("slow-start:s", "start")];
+  await sim.run();
+  expect(calls.map((call) => call.value)).toEqual([7, 7]);
+});
+
+test("only a method marked retryable is delivered twice by chance", async () => {
+  const sim = world({ faults: { duplicate: 1 } });
+  await sim.ask(A, "add", 1);
+  expect(await sim.ask(A, "value")).toBe(1);
+  await sim.ask(A, "addAgain", 1);
+  expect(await sim.ask(A, "value")).toBe(3);
+});
+
+test("real asynchrony in an object is found out", async () => {
+  const sim = world();
+  const seen: unknown[] = [];
+  const listener = (reason: unknown): void => void seen.push(reason);
+  const others = process.listeners("unhandledRejection");
+  process.removeAllListeners("unhandledRejection");
+  process.on("unhandledRejection", listener);
+  const call = sim.call(A, "real");
+  await sim.run();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  process.off("unhandledRejection", listener);
+  for (const other of others) process.on("unhandledRejection", other);
+  expect(call.state).toBe("pending");
+  expect(String(seen[0])).toContain("waited for something real");
+});
+
+test("what an object may not do is refused", async () => {
+  const sim = world();
+  for (const method of ["alarm", "constructor", "missing", "toString"]) {
+    const call = sim.call(A, method);
+    await sim.run();
+    expect(call.error?.message, method).toContain("does not implement");
+  }
+  const database = new ObjectDatabase();
+  expect(() => database.exec("BEGIN", [])).toThrow("not allowed");
+  expect(() => database.exec("PRAGMA user_version = 3", [])).toThrow("not authorized");
+  expect(() => database.exec("SELECT ?", [1n])).toThrow("cannot be bound");
+  expect(() => database.exec("SELECT ?", [undefined])).toThrow("cannot be bound");
+});
+
+test("rows written count secondary indexes, and statements split at their semicolons", () => {
+  const database = new ObjectDatabase();
+  const schema = `
+    -- one; comment
+    CREATE TABLE plain (id INTEGER PRIMARY KEY, text TEXT DEFAULT 'a;b') STRICT;
+    CREATE TABLE named (name TEXT PRIMARY KEY, n INTEGER) STRICT;
+    CREATE TABLE bare (name TEXT PRIMARY KEY, n INTEGER) STRICT, WITHOUT ROWID;
+    CREATE INDEX bare_n ON bare (n);`;
+  expect(database.exec(schema, []).rowsWritten).toBe(4);
+  const written = (query: string): number => database.exec(query, []).rowsWritten;
+  expect(written("INSERT INTO plain (id) VALUES (1), (2)")).toBe(2);
+  expect(written("INSERT INTO named VALUES ('x', 1)")).toBe(2);
+  expect(written("INSERT INTO bare VALUES ('x', 1)")).toBe(2);
+  expect(written("UPDATE bare SET n = 1 WHERE name = 'x'")).toBe(1);
+  expect(written("DELETE FROM plain WHERE id = 9")).toBe(0);
+  expect(database.exec("DELETE FROM named RETURNING name", [])).toMatchObject({
+    columns: ["name"],
+    rows: [["x"]],
+    rowsWritten: 2,
+  });
+});
+
+test("a blob comes back as an ArrayBuffer", () => {
+  const database = new ObjectDatabase();
+  const [row] = database.exec("SELECT ? AS bytes", [new Uint8Array([1, 2, 255])]).rows;
+  expect(row?.[0]).toBeInstanceOf(ArrayBuffer);
+  expect([...new Uint8Array(row?.[0] as ArrayBuffer)]).toEqual([1, 2, 255]);
+});
+
+async function churn(
+  seed: number,
+): Promise<{ digest: number; sum: number; acknowledged: number; events: object }> {
+  const faults = {
+    delay: [1, 40] as const,
+    late: 0.05,
+    lateMax: 3_000,
+    loseRequest: 0.02,
+    loseAnswer: 0.05,
+    noticed: 0.5,
+    crashBeforeCommit: 0.03,
+    crashAfterCommit: 0.03,
+    evict: 0.02,
+    supersede: 0.01,
+  };
+  const sim = world({ seed, faults, clockOffset: (_place, random) => random.between(-50, 50) });
+  const workload = new Random(seed + 1);
+  const calls = [];
+  for (let i = 0; i < 60; i++) {
+    calls.push(sim.call(`caller:${workload.below(3)}`, "relay", `counter:${workload.below(2)}`, 1));
+    await sim.advance(workload.below(30));
+  }
+  await sim.run();
+  sim.faults = {};
+  const sums = await Promise.all(["counter:0", "counter:1"].map((name) => sim.ask<number>(name, "value")));
+  const acknowledged = calls.filter((call) => call.state === "done").length;
+  const sum = sums.reduce((total, n) => total + n, 0);
+  return { digest: sim.scheduler.digest, sum, acknowledged, events: sim.counters.read().events };
+}
+
+test("equal seeds give equal runs, other seeds give others; what was acknowledged is there", async () => {
+  const digests = new Set<number>();
+  for (let seed = 1; seed <= 10; seed++) {
+    const run = await churn(seed);
+    expect(await churn(seed)).toEqual(run);
+    expect(run.sum).toBeGreaterThanOrEqual(run.acknowledged);
+    expect(run.sum).toBeLessThanOrEqual(60);
+    expect(run.acknowledged).toBeGreaterThan(10);
+    digests.add(run.digest);
+  }
+  expect(digests.size).toBe(10);
+});

@@ -1,0 +1,170 @@
+/**
+ * Tiny object classes that show the platform's rules one at a time.
+ * May import: the stand-in modules and world.ts. Used by the simulator's own tests only.
+ */
+import { retryable } from "./cloudflare-durable-objects.ts";
+import { DurableObject } from "./cloudflare-workers.ts";
+import type { SimulatedStorage } from "./storage.ts";
+import type { Place } from "./world.ts";
+
+interface State {
+  readonly storage: SimulatedStorage;
+  blockConcurrencyWhile<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** A counter in one row, and a number in memory that an eviction loses. */
+export class CounterObject extends DurableObject {
+  static {
+    retryable(CounterObject.prototype.addAgain);
+  }
+
+  #calls = 0;
+  readonly #storage: SimulatedStorage;
+  readonly #place: Place;
+
+  constructor(ctx: State, env: unknown, place: Place) {
+    super(ctx, env);
+    this.#storage = ctx.storage;
+    this.#place = place;
+  }
+
+  async add(n: number): Promise<number> {
+    this.#calls++;
+    return this.#storage.transactionSync(() => this.#add(n));
+  }
+
+  async addAgain(n: number): Promise<number> {
+    return await this.add(n);
+  }
+
+  async value(): Promise<number> {
+    return this.#read();
+  }
+
+  /** Answers from memory alone. */
+  async remembered(): Promise<number> {
+    return this.#calls;
+  }
+
+  async now(): Promise<number> {
+    return this.#place.now();
+  }
+
+  /** Writes, waits for the commit, writes again. */
+  async addTwice(n: number): Promise<number> {
+    this.#add(n);
+    await this.#storage.sync();
+    return this.#add(n);
+  }
+
+  async addThenFail(n: number): Promise<void> {
+    try {
+      this.#storage.transactionSync(() => {
+        this.#add(n);
+        throw new RangeError("inner");
+      });
+    } finally {
+      this.#storage.sql.exec("CREATE TABLE IF NOT EXISTS seen (n INTEGER PRIMARY KEY) STRICT");
+    }
+  }
+
+  async remind(at: number): Promise<void> {
+    await this.#storage.setAlarm(at);
+  }
+
+  async alarm(): Promise<void> {
+    await this.#place.sleep(10);
+    this.#add(100);
+  }
+
+  /** Waits for something that the simulation does not own. */
+  async real(): Promise<number> {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    return this.#read();
+  }
+
+  #add(n: number): number {
+    const { sql } = this.#storage;
+    sql.exec("CREATE TABLE IF NOT EXISTS tally (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT");
+    sql.exec("INSERT INTO tally VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET n = n + ?1", n);
+    return this.#read();
+  }
+
+  #read(): number {
+    const { sql } = this.#storage;
+    const known = sql.exec("SELECT name FROM sqlite_master WHERE name = 'tally'").toArray();
+    return known.length === 0 ? 0 : Number(sql.exec("SELECT n FROM tally").one().n);
+  }
+}
+
+/** Calls counters, as a Host calls its blocks. */
+export class CallerObject extends DurableObject {
+  readonly #storage: SimulatedStorage;
+  readonly #place: Place;
+  readonly #log: string[] = [];
+
+  constructor(ctx: State, env: unknown, place: Place) {
+    super(ctx, env);
+    this.#storage = ctx.storage;
+    this.#place = place;
+  }
+
+  async relay(counter: string, n: number): Promise<number> {
+    this.#log.push(`begin ${n}`);
+    const value = await this.#counter(counter).add(n);
+    this.#log.push(`end ${n}`);
+    return value;
+  }
+
+  /** Gives up on a slow counter, as a call with a timeout does. */
+  async relayFor(counter: string, n: number, ms: number): Promise<string> {
+    const late = this.#place.sleep(ms).then(() => "late");
+    return await Promise.race([this.#counter(counter).add(n).then(String), late]);
+  }
+
+  async log(): Promise<string[]> {
+    return this.#log;
+  }
+
+  /** A call before a write leaves whatever becomes of the write. */
+  async callThenWrite(counter: string): Promise<number> {
+    const call = this.#counter(counter).add(1);
+    this.#write();
+    return await call;
+  }
+
+  /** A call after a write leaves only once the write is durable. */
+  async writeThenCall(counter: string): Promise<number> {
+    this.#write();
+    return await this.#counter(counter).add(1);
+  }
+
+  async written(): Promise<number> {
+    return this.#storage.sql.exec("SELECT name FROM sqlite_master WHERE name = 'mark'").toArray().length;
+  }
+
+  #write(): void {
+    this.#storage.sql.exec("CREATE TABLE IF NOT EXISTS mark (id INTEGER PRIMARY KEY) STRICT");
+  }
+
+  #counter(objectName: string): Pick<CounterObject, "add"> {
+    return this.#place.stub<Pick<CounterObject, "add">>(objectName);
+  }
+}
+
+/** Reads its beginning behind blockConcurrencyWhile. */
+export class SlowStartObject extends DurableObject {
+  #start = 0;
+
+  constructor(ctx: State, env: unknown, place: Place) {
+    super(ctx, env);
+    void ctx.blockConcurrencyWhile(async () => {
+      await place.sleep(50);
+      this.#start = 7;
+    });
+  }
+
+  async start(): Promise<number> {
+    return this.#start;
+  }
+}

@@ -1,0 +1,315 @@
+/**
+ * A deployment in one process: the real object classes on a simulated platform.
+ * May import: the simulation's own modules. Equal seeds and scripts give equal runs.
+ *
+ *   const world = new World({ classes: { BlockObject, HostObject }, runtime: (place) => ... });
+ *   const claims = world.hold({ method: "claim", kind: "request" });   // late messages
+ *   const first = world.call("host:v1:node-1", "allocate", request);   // begins; nothing moves yet
+ *   await world.run();                      // all events end, timers of calls fire
+ *   first.state;                            // "pending" | "done" | "failed"
+ *   claims.release(); await world.run();    // the late claim arrives
+ *   world.crash("block:v1:default:10.0.0.0-26", "after-commit", "allocate");
+ *   await world.ask("host:v1:node-1", "allocate", request);            // call, run, value or throw
+ *   world.rows("block:v1:default:10.0.0.0-26", "SELECT count(*) AS n FROM ordinal");
+ */
+import { type Call, startCall, stubOf } from "./client.ts";
+import { isRetryable } from "./cloudflare-durable-objects.ts";
+import { Counters } from "./counters.ts";
+import type { SqlValue } from "./database.ts";
+import type { CrashPoint, Instance } from "./instance.ts";
+import type { Endpoint, Match, Message } from "./messages.ts";
+import { type Hold, type Loss, Network, type NetworkFaults } from "./network.ts";
+import type { FaultName } from "./platform-fault.ts";
+import { Random } from "./random.ts";
+import { type Deployment, type InstanceFaults, ObjectRecord } from "./record.ts";
+import { type RunLimits, Scheduler, SimulationError } from "./scheduler.ts";
+import { effectOf } from "./sql-text.ts";
+
+/** An object class: state, environment and runtime are the simulation's. */
+export type ObjectClass = abstract new (ctx: never, env: never, runtime: never) => object;
+
+/** What the runtime of one instance is made of. */
+export interface Place extends Endpoint {
+  /** Milliseconds since 1970 by the object's own clock; stands still within a turn. */
+  now(): number;
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  unique(): string;
+  random(): number;
+  /** Another object, as this instance calls it. */
+  stub<T extends object>(objectName: string): T;
+}
+
+export interface WorldOptions {
+  /** By class name, as the objects are exported. */
+  classes: Record<string, ObjectClass>;
+  /** Makes the third constructor argument, once per instance. */
+  runtime?: (place: Place) => unknown;
+  env?: unknown;
+  seed?: number;
+  /** Virtual time at the start, milliseconds since 1970. */
+  start?: number;
+  faults?: NetworkFaults & InstanceFaults;
+  /** Milliseconds that an object's clock is ahead of virtual time. */
+  clockOffset?: (place: Endpoint, random: Random) => number;
+  /** Class of an object name; by default `handle-index:…` is `HandleIndexObject`. */
+  classOf?: (objectName: string) => string;
+}
+
+const START = Date.UTC(2026, 0, 1);
+
+export class World {
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  readonly counters = new Counters();
+  readonly network: Network;
+  readonly #objects = new Map<string, ObjectRecord>();
+  readonly #options: WorldOptions;
+  readonly #shared: Deployment;
+  #faults: NetworkFaults & InstanceFaults;
+  #unique = 0;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    this.#faults = options.faults ?? {};
+    this.scheduler = new Scheduler(options.start ?? START);
+    this.random = new Random(options.seed ?? 1);
+    const delivery = {
+      request: (message: Message) => this.#record(message.to.objectName).receive(message),
+      isRetryable: (to: Endpoint, method: string) => this.#isRetryable(to, method),
+    };
+    this.network = new Network(this.scheduler, this.random, this.counters, delivery, this.#faults);
+    const faults = (): InstanceFaults => this.#faults;
+    this.#shared = {
+      scheduler: this.scheduler,
+      random: this.random,
+      counters: this.counters,
+      network: this.network,
+      get instanceFaults() {
+        return faults();
+      },
+      construct: (record, instance, ctx) => this.#construct(record, instance, ctx),
+    };
+  }
+
+  /** The present virtual time, milliseconds since 1970. */
+  get now(): number {
+    return Math.floor(this.scheduler.now);
+  }
+
+  /** Replaces all faults of chance; `{}` ends them. */
+  set faults(faults: NetworkFaults & InstanceFaults) {
+    this.#faults = faults;
+    this.network.faults = faults;
+  }
+
+  /** Begins a call as a client; nothing moves before the next run, step or advance. */
+  call<T = unknown>(objectName: string, method: string, ...args: unknown[]): Call<T> {
+    return this.#clientCall(objectName, method, args) as Call<T>;
+  }
+
+  /** Calls an object as a client, runs, and returns the value; throws what the call failed with. */
+  async ask<T = unknown>(objectName: string, method: string, ...args: unknown[]): Promise<T> {
+    return await this.answerOf(this.call<T>(objectName, method, ...args));
+  }
+
+  /** Runs, then returns the value of a call. Rejects: a call that failed, or has no answer. */
+  async answerOf<T>(call: Call<T>): Promise<T> {
+    await this.run();
+    if (call.state === "pending") throw new SimulationError(`no answer:\n${this.report()}`);
+    return await call.promise;
+  }
+
+  /** Another way to call: an object as a typed stub; each call is a client's. */
+  stub<T extends object>(objectName: string): T {
+    const send = (method: string, args: unknown[]) => this.#clientCall(objectName, method, args).promise;
+    return stubOf<T>(send);
+  }
+
+  /** Runs until no message is under way and no event waits for a timer. */
+  async run(limits: RunLimits = {}): Promise<void> {
+    await this.#runWhile(() => this.#hasWork(), limits);
+  }
+
+  /** Delivers what is under way; does not move time on for timers alone. */
+  async deliver(limits: RunLimits = {}): Promise<void> {
+    await this.#runWhile(() => this.#isMoving(), limits);
+  }
+
+  /** Moves time on, with everything that is due on the way, alarms too. */
+  async advance(ms: number): Promise<void> {
+    const target = this.scheduler.now + ms;
+    await this.#runWhile(() => true, { withinMs: ms });
+    this.scheduler.now = Math.max(this.scheduler.now, target);
+  }
+
+  /** Runs one job; false when there is none. */
+  async step(): Promise<boolean> {
+    return await this.scheduler.step();
+  }
+
+  hold(match: Match): Hold {
+    return this.network.hold(match);
+  }
+
+  /** Loses the next matching message; `error` lets the caller know of a lost connection. */
+  drop(match: Match, { times = 1, loss = "silent" as Loss } = {}): void {
+    this.network.drop(match, times, loss);
+  }
+
+  delay(match: Match, ms: number, times = 1): void {
+    this.network.delay(match, ms, times);
+  }
+
+  /** Delivers the next matching message twice, whatever its method: a caller's own repeat. */
+  duplicate(match: Match, afterMs: number, times = 1): void {
+    this.network.duplicate(match, afterMs, times);
+  }
+
+  /** Fails the next matching request with a fault of the platform, undelivered. */
+  refuse(match: Match, fault: FaultName, times = 1): void {
+    this.network.refuse(match, fault, times);
+  }
+
+  /**
+   * Plans a crash at the object's next turn that writes (`after-send`: at its next turn).
+   * Shape: `during` limits it to a turn whose trace line contains that text, e.g. a method.
+   */
+  crash(objectName: string, point: CrashPoint, during?: string): void {
+    this.#record(objectName).planCrash(during === undefined ? { point } : { point, during });
+  }
+
+  /** Loses the object's memory now. Events in progress are cut off; their callers see a reset. */
+  evict(objectName: string, callersSee: FaultName | "silent" = "reset"): void {
+    this.scheduler.note(`evict ${objectName}`);
+    this.#record(objectName).evict(callersSee);
+  }
+
+  /** Evicts every object: the process was killed and started again. */
+  restart(): void {
+    for (const record of this.#objects.values()) record.evict("connection_lost");
+  }
+
+  /**
+   * Puts a new instance in the place of the current one, which goes on with its events and takes
+   * the messages sent to it before. `fenced`: it dies at its next touch of the storage; `shared`:
+   * both write to one database, as two processes on one folder do.
+   */
+  supersede(objectName: string, storage: "fenced" | "shared" = "fenced"): OldInstance {
+    this.scheduler.note(`supersede ${objectName}`);
+    const old = this.#record(objectName).supersede(storage);
+    return {
+      get isAlive() {
+        return old.state !== "dead";
+      },
+      call: <T>(method: string, ...args: unknown[]) =>
+        this.#clientCall(objectName, method, args, old.generation) as Call<T>,
+    };
+  }
+
+  setClock(objectName: string, offsetMs: number): void {
+    this.#record(objectName).clockOffset = offsetMs;
+  }
+
+  /** Makes every write of an object fail as on a full disk, or ends that. */
+  setFull(objectName: string, isFull: boolean): void {
+    this.#record(objectName).database.full = isFull;
+  }
+
+  /** Reads an object's committed rows from outside; creates no instance. */
+  rows(objectName: string, query: string, ...bindings: unknown[]): Record<string, SqlValue>[] {
+    if (effectOf(query).kind !== "read") throw new SimulationError("rows() only reads");
+    const { columns, rows } = this.#record(objectName).database.exec(query, bindings);
+    return rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i] ?? null])));
+  }
+
+  alarmOf(objectName: string): number | null {
+    return this.#record(objectName).database.alarm;
+  }
+
+  isLive(objectName: string): boolean {
+    return this.#objects.get(objectName)?.current !== undefined;
+  }
+
+  /** Names of all objects that were ever addressed. */
+  get objectNames(): string[] {
+    return [...this.#objects.keys()];
+  }
+
+  /** What is unfinished, and the last lines of the trace. */
+  report(lines = 30): string {
+    const open = [...this.#objects.values()].flatMap((record) =>
+      record.unfinishedEvents.map((event) => `  ${record.place.objectName}: ${event}`),
+    );
+    return ["unfinished:", ...open, "trace:", ...this.scheduler.trace.slice(-lines)].join("\n");
+  }
+
+  #isMoving(): boolean {
+    return this.scheduler.waiting("message") + this.scheduler.waiting("sync") > 0;
+  }
+
+  #hasWork(): boolean {
+    if (this.#isMoving()) return true;
+    if (this.scheduler.waiting("timer") === 0) return false;
+    for (const record of this.#objects.values()) if (record.unfinished > 0) return true;
+    return false;
+  }
+
+  async #runWhile(goesOn: () => boolean, limits: RunLimits): Promise<void> {
+    await this.scheduler.runWhile(goesOn, limits, () => this.report());
+  }
+
+  #clientCall(objectName: string, method: string, args: unknown[], generation?: number): Call {
+    const { place, bound } = this.#record(objectName);
+    return startCall(this.network, () => this.now, place, generation ?? bound, method, args);
+  }
+
+  #record(objectName: string): ObjectRecord {
+    const known = this.#objects.get(objectName);
+    if (known !== undefined) return known;
+    const className = (this.#options.classOf ?? classOfName)(objectName);
+    if (this.#options.classes[className] === undefined) {
+      throw new SimulationError(`no class ${className} for the object ${objectName}`);
+    }
+    const place = { className, objectName };
+    const offset = this.#options.clockOffset?.(place, this.random) ?? 0;
+    const made = new ObjectRecord(place, this.#shared, offset);
+    this.#objects.set(objectName, made);
+    return made;
+  }
+
+  #construct(record: ObjectRecord, instance: Instance, ctx: object): object {
+    const { classes, runtime, env } = this.#options;
+    const place: Place = {
+      ...record.place,
+      now: () => record.now(),
+      sleep: (ms, signal) => instance.sleep(ms, signal),
+      unique: () => `unique-${++this.#unique}`,
+      random: () => this.random.next(),
+      stub: (objectName) =>
+        stubOf((method, args) => {
+          const target = this.#record(objectName);
+          return instance.call(target.place, target.bound, method, args);
+        }),
+    };
+    const Class = classes[record.place.className] as new (...given: unknown[]) => object;
+    return new Class(ctx, env ?? {}, runtime?.(place) ?? place);
+  }
+
+  #isRetryable(to: Endpoint, method: string): boolean {
+    const { prototype } = this.#options.classes[to.className] as { prototype: Record<string, unknown> };
+    return isRetryable(prototype[method]);
+  }
+}
+
+/** An instance that was superseded. */
+export interface OldInstance {
+  readonly isAlive: boolean;
+  /** Calls the old instance, as a client whose connection still leads there. */
+  call<T = unknown>(method: string, ...args: unknown[]): Call<T>;
+}
+
+function classOfName(objectName: string): string {
+  const kind = objectName.split(":")[0] ?? "";
+  const words = kind.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return `${words.join("")}Object`;
+}
