@@ -37,9 +37,11 @@ function defect(thrown: unknown): Outcome {
   return { stdout: renderFailure(NEWEST_VERSION, report), stderr, exitCode: 1 };
 }
 
-run({ env: process.env, readStdin, hostname, fetch })
-  .catch(defect)
-  .then(({ stdout, stderr, exitCode }) => {
-    process.stderr.write(stderr);
-    process.stdout.write(stdout, () => process.exit(exitCode));
-  });
+/** Nothing may follow the document on stdout, and no idle connection may keep the runtime waiting. */
+async function main(): Promise<void> {
+  const outcome = await run({ env: process.env, readStdin, hostname, fetch }).catch(defect);
+  process.stderr.write(outcome.stderr);
+  process.stdout.write(outcome.stdout, () => process.exit(outcome.exitCode));
+}
+
+void main();
