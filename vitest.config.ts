@@ -2,10 +2,14 @@
  * The test projects: which files run where. Each can be run alone: `npx vitest run --project unit`.
  * Projects that start services or share a runtime run their files one after another.
  */
+import { mkdirSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { configDefaults, defineConfig } from "vitest/config";
 
 const here = (path: string): string => new URL(path, import.meta.url).pathname;
+// wrangler.toml names this folder, which a fresh checkout does not have.
+mkdirSync(here("./dist/public"), { recursive: true });
+
 const exclude = [...configDefaults.exclude, "data/**"];
 
 export default defineConfig({
