@@ -34,8 +34,8 @@ export type CallFailure = { readonly requestId: string } & (
 
 /** Milliseconds that the server gets beyond its own limit, so that its answer is heard and not ours. */
 const GRACE_MS = 1_000;
-/** Characters of an answer that are read: far above any answer of the calls made here. */
-const ANSWER_CHARACTERS_MAX = 4 * 1_048_576;
+/** How much of an answer is read: far above any answer of the calls made here. */
+const ANSWER_BYTES_MAX = 4 * 1_048_576;
 
 /**
  * Sends one request and reads its answer.
@@ -96,8 +96,8 @@ async function readAnswer<T>(
     await response.body?.cancel();
     return unexpected(`content type ${mediaType === "" ? "missing" : mediaType} instead of ${wanted}`);
   }
-  const text = await response.text();
-  if (text.length > ANSWER_CHARACTERS_MAX) return unexpected(`more than ${ANSWER_CHARACTERS_MAX} characters`);
+  const text = await readText(response);
+  if (text === undefined) return unexpected(`more than ${ANSWER_BYTES_MAX} bytes`);
   const parsed = parseJson(text);
   if (!response.ok) {
     const problem = decodeProblem(parsed);
@@ -106,6 +106,20 @@ async function readAnswer<T>(
   }
   const value = decode(parsed);
   return value === undefined ? unexpected("a body without the agreed fields") : ok(value);
+}
+
+/** Reads a body to its end; `undefined` if that is too far away. */
+async function readText(response: Response): Promise<string | undefined> {
+  if (response.body === null) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body) {
+    bytes += chunk.byteLength;
+    if (bytes > ANSWER_BYTES_MAX) return undefined;
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 function parseJson(text: string): unknown {

@@ -3,6 +3,9 @@
  * May import: src, test/cni. Checks stdout to the byte: only CNI documents may appear there.
  */
 
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   allocated,
@@ -153,7 +156,6 @@ describe("ADD", () => {
   test("the host is the machine's name in lower case when none is configured", async () => {
     service.answerWith(allocated(allocation(4)));
     await invoke({ ipam: { host: undefined } });
-    const { hostname } = await import("node:os");
     expect(service.asked[0]?.body).toMatchObject({ host: hostname().trim().toLowerCase() });
   });
 
@@ -340,6 +342,7 @@ describe("failures of the service", () => {
     ["broken JSON", { status: 201, contentType: "application/json", body: "{" }],
     ["a problem without a code", json(409, { title: "?" }, "application/problem+json")],
     ["null", json(201, null)],
+    ["endless", { status: 201, contentType: "application/json", body: " ".repeat(5_000_000) }],
   ])("an answer that is %s is a failure with 11", async (_, answer) => {
     service.answerWith(answer);
     const printedFailure = failed(await invoke());
@@ -464,6 +467,21 @@ describe("input", () => {
       cniVersion: "0.4.0",
       supportedVersions: ["0.4.0", "1.0.0", "1.1.0"],
     });
+  });
+
+  test("the bundle also runs where a package.json makes it a module", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "edge-ipam-module-"));
+    try {
+      await writeFile(join(folder, "package.json"), '{"type":"module"}');
+      await copyFile(plugin.file, join(folder, "edge-ipam"));
+      const finished = await runProgram(join(folder, "edge-ipam"), [], {
+        env: { PATH: PATH_WITH_NODE, CNI_COMMAND: "VERSION" },
+      });
+      expect(finished).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(printed(finished)).toMatchObject({ cniVersion: "1.1.0" });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   test("without a command it says on stderr what it is", async () => {
