@@ -36,9 +36,14 @@ interface Started {
 }
 
 /** Starts the program and waits for its text, or for its end. */
-async function start(environment: Record<string, string> = {}): Promise<Started> {
-  const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env.PATH, PORT: "0", IPAM_DATA: dataFolder, ...environment },
+async function start(
+  environment: Record<string, string> = {},
+  command: string[] = [process.execPath, program],
+): Promise<Started> {
+  const [name = "", ...words] = command;
+  const child = spawn(name, words, {
+    cwd: repositoryRoot,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: "0", IPAM_DATA: dataFolder, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   running.push(child);
@@ -128,6 +133,21 @@ describe("npm start", () => {
     const both = await Promise.all([start(), start()]);
     expect(both.filter(({ url }) => url !== "")).toHaveLength(1);
     expect(both.filter(({ text }) => text.includes("data folder"))).toHaveLength(1);
+  });
+
+  it("ends with npm: at SIGTERM in order, at SIGKILL at once, and the data folder is free again", async () => {
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      const { child, url } = await start({}, ["npm", "start"]);
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      child.kill(signal);
+      const end = await ended(child);
+      if (signal === "SIGTERM") {
+        expect(isHeld()).toBe(false);
+      } else {
+        expect(end).toBe("SIGKILL");
+      }
+      await expect.poll(() => isHeld(), { timeout: 5000 }).toBe(false);
+    }
   });
 
   it("says which port is taken", async () => {
