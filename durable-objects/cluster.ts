@@ -1,0 +1,219 @@
+/**
+ * Cluster: serialises what an operator decides, and lends it out under leases.
+ * May import: core, rpc, platform, its storage. Rule: no lease is granted past the stored horizon,
+ * and a write answers when every lease that may have gone out before it has run out.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { changeConfig } from "../src/core/config.ts";
+import type { Revised, Stamp } from "../src/core/definition.ts";
+import { type Rejection, rejection } from "../src/core/errors.ts";
+import { invariant } from "../src/core/invariant.ts";
+import { PAGE_SIZE_MAX, POOLS_MAX, RESERVATIONS_MAX } from "../src/core/limits.ts";
+import { changePool, definePool, type PoolSpec, replacePool } from "../src/core/pool.ts";
+import { defineReservation, type ReservationSpec } from "../src/core/reservation.ts";
+import { err, ok } from "../src/core/result.ts";
+import type { ClusterPort, LeaseAnswer, WriteGuard } from "../src/rpc/cluster.ts";
+import { productionRuntime } from "./production.ts";
+import type { Runtime } from "./runtime.ts";
+import { HostRows } from "./storage/cluster-hosts.ts";
+import { type ClusterNumbers, PolicyRows } from "./storage/cluster-policy.ts";
+import { CLUSTER_MIGRATIONS } from "./storage/cluster-schema.ts";
+import { type Counters, Store } from "./storage/store.ts";
+
+type Answer<M extends keyof ClusterPort> = ReturnType<ClusterPort[M]>;
+type Request<M extends keyof ClusterPort> = Parameters<ClusterPort[M]>[0];
+
+/** Committed, but nobody can say when all allocations obey it. */
+interface Unanswerable {
+  readonly ok: false;
+  readonly error: Rejection<"policy_unavailable">;
+}
+
+export class ClusterObject extends DurableObject<Env> implements ClusterPort {
+  readonly #runtime: Runtime;
+  readonly #store: Store;
+  readonly #policy: PolicyRows;
+  readonly #hosts: HostRows;
+
+  constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
+    super(ctx, env);
+    this.#runtime = runtime;
+    this.#store = new Store(ctx.storage, CLUSTER_MIGRATIONS);
+    this.#policy = new PolicyRows(this.#store);
+    this.#hosts = new HostRows(this.#store);
+  }
+
+  /**
+   * Lends the policy until min(now + L, horizon).
+   * Why: the horizon is moved when less than half a lease is left before it. Moving it is a write,
+   * which an instance that was replaced cannot do; so it grants nothing past the horizon that its
+   * successor finds stored and waits for.
+   */
+  async lease({ knownVersion }: Request<"lease">): Promise<LeaseAnswer> {
+    this.#store.countCall("lease");
+    const now = this.#runtime.now();
+    const { leaseMs } = this.#runtime.settings;
+    return this.#store.transaction(() => {
+      const numbers = this.#policy.numbers(now);
+      const { version } = numbers;
+      const isShort = numbers.horizon - now < leaseMs / 2;
+      const horizon = isShort ? now + leaseMs : numbers.horizon;
+      if (isShort) this.#policy.put(numbers, { horizon });
+      const granted = { version, leaseUntil: Math.min(now + leaseMs, horizon) };
+      return knownVersion === version ? granted : { ...granted, policy: this.#policy.policy(numbers) };
+    });
+  }
+
+  /** The policy as stored, without a lease. */
+  async policy({ knownVersion }: Request<"policy">): Answer<"policy"> {
+    this.#store.countCall("policy");
+    const numbers = this.#policy.numbers(this.#runtime.now());
+    const { version } = numbers;
+    return knownVersion === version ? { version } : { version, policy: this.#policy.policy(numbers) };
+  }
+
+  async changeConfig(request: Request<"changeConfig">): Answer<"changeConfig"> {
+    return await this.#write("changeConfig", request, (numbers, stamp) => {
+      const current = this.#policy.config(numbers);
+      const refusal = guarded(request, current);
+      if (refusal !== undefined) return err(refusal);
+      const decided = changeConfig(current, request.patch, stamp);
+      if (!decided.ok) return decided;
+      return ok(this.#policy.define(numbers, "config", decided.value, current));
+    });
+  }
+
+  async putPool(request: Request<"putPool">): Answer<"putPool"> {
+    const { name } = request;
+    const spec = request.spec as unknown as PoolSpec;
+    return await this.#write("putPool", request, (numbers, stamp) => {
+      const pools = this.#policy.all("pool");
+      const current = pools.find((pool) => pool.name === name);
+      const refusal = guarded(request, current);
+      if (refusal !== undefined) return err(refusal);
+      if (current === undefined && pools.length >= POOLS_MAX) return err(tooMany("pool", POOLS_MAX));
+      const { incarnation } = numbers;
+      const decided =
+        current === undefined
+          ? definePool(name, spec, pools, { ...stamp, incarnation })
+          : replacePool(current, spec, stamp);
+      if (!decided.ok) return decided;
+      const value = this.#policy.define(numbers, "pool", decided.value, current);
+      return ok({ created: current === undefined, value });
+    });
+  }
+
+  async patchPool(request: Request<"patchPool">): Answer<"patchPool"> {
+    const { name } = request;
+    return await this.#write("patchPool", request, (numbers, stamp) => {
+      const current = this.#policy.find("pool", name);
+      if (current === undefined) return err(rejection("pool_not_found", { pool: name }));
+      const refusal = guarded(request, current);
+      if (refusal !== undefined) return err(refusal);
+      const decided = changePool(current, request.patch, stamp);
+      if (!decided.ok) return decided;
+      return ok(this.#policy.define(numbers, "pool", decided.value, current));
+    });
+  }
+
+  async putReservation(request: Request<"putReservation">): Answer<"putReservation"> {
+    const { name } = request;
+    const spec = request.spec as unknown as ReservationSpec;
+    return await this.#write("putReservation", request, (numbers, stamp) => {
+      const current = this.#policy.find("reservation", name);
+      const refusal = guarded(request, current);
+      if (refusal !== undefined) return err(refusal);
+      const isFull = current === undefined && this.#policy.count("reservation") >= RESERVATIONS_MAX;
+      if (isFull) return err(tooMany("reservation", RESERVATIONS_MAX));
+      const decided = defineReservation(name, spec, stamp, current);
+      if (!decided.ok) return decided;
+      const value = this.#policy.define(numbers, "reservation", decided.value, current);
+      return ok({ created: current === undefined, value });
+    });
+  }
+
+  async deleteReservation(request: Request<"deleteReservation">): Answer<"deleteReservation"> {
+    const { name } = request;
+    return await this.#write("deleteReservation", request, (numbers) => {
+      const current = this.#policy.find("reservation", name);
+      if (current === undefined) return err(rejection("reservation_not_found", { field: name }));
+      const refusal = guarded(request, current);
+      if (refusal !== undefined) return err(refusal);
+      this.#policy.removeReservation(numbers, name);
+      return ok({ deleted: true as const });
+    });
+  }
+
+  async enrol({ host, registered, labels }: Request<"enrol">): Promise<void> {
+    this.#store.countCall("enrol");
+    const now = this.#runtime.now();
+    this.#store.transaction(() => this.#hosts.enrol(host, registered, labels, now));
+  }
+
+  async listHosts({ after = "", limit }: Request<"listHosts">): Answer<"listHosts"> {
+    this.#store.countCall("listHosts");
+    invariant(Number.isInteger(limit) && limit >= 1 && limit <= PAGE_SIZE_MAX, "a page has 1 to 1000 items");
+    const hosts = this.#hosts.after(after, limit + 1);
+    if (hosts.length <= limit) return { hosts };
+    const page = hosts.slice(0, limit);
+    const next = page.at(-1)?.host;
+    invariant(next !== undefined, "a page that goes on has items");
+    return { hosts: page, next };
+  }
+
+  /** What this instance did since it woke. */
+  counters(): Counters {
+    return this.#store.counters;
+  }
+
+  /** Commits a decision, then waits out the leases; a refusal changed nothing and waits for nothing. */
+  async #write<R extends { readonly ok: boolean }>(
+    method: keyof ClusterPort,
+    { by }: WriteGuard,
+    decide: (numbers: ClusterNumbers, stamp: Stamp) => R,
+  ): Promise<R | Unanswerable> {
+    this.#store.countCall(method);
+    const now = this.#runtime.now();
+    const { horizon, decided } = this.#store.transaction(() => {
+      const numbers = this.#policy.numbers(now);
+      return { horizon: numbers.horizon, decided: decide(numbers, { now, by }) };
+    });
+    if (!decided.ok || (await this.#waitOut(horizon))) return decided;
+    return err(rejection("policy_unavailable", {}, 1));
+  }
+
+  /**
+   * Waits until no lease that ends at the horizon is alive by any clock.
+   * Why: a write that changed nothing waits too. It may repeat one whose answer was lost, or that
+   * another instance committed, and leases from before that one may still be out. The horizon is the
+   * one found at the commit: leases granted since then are under this version or a later one.
+   * Rejects: a horizon that lies further ahead than this clock can have put it.
+   */
+  async #waitOut(horizon: number): Promise<boolean> {
+    const { leaseMs, skewMs } = this.#runtime.settings;
+    // A block refuses when it is past a lease's end, not at it: one millisecond more.
+    const end = horizon + skewMs + 1;
+    for (let left = end - this.#runtime.now(); left > 0; left = end - this.#runtime.now()) {
+      if (left > leaseMs + 2 * skewMs + 1) return false;
+      await this.#runtime.sleep(left);
+    }
+    return true;
+  }
+}
+
+/** What the guard of a write says about the thing that it would change. */
+function guarded(
+  { ifRevision, mustNotExist }: WriteGuard,
+  current: Revised | undefined,
+): Rejection<"revision_mismatch" | "already_exists"> | undefined {
+  const revision = current?.revision ?? 0;
+  if (mustNotExist === true && current !== undefined) return rejection("already_exists", { revision });
+  if (ifRevision !== undefined && ifRevision !== revision)
+    return rejection("revision_mismatch", { revision });
+  return undefined;
+}
+
+function tooMany(parameter: "pool" | "reservation", limit: number): Rejection<"invalid_request"> {
+  const message = `There are ${limit} already, which is the most.`;
+  return rejection("invalid_request", { errors: [{ parameter, code: "too_many", message, limit }] });
+}

@@ -1,0 +1,109 @@
+/**
+ * The runtime of a deployment, made from its bindings: clock, timers, stubs of all objects, policy.
+ * May import: core, rpc. Rule: every stub is made here, so that every get carries the placement.
+ */
+import { waitUntil } from "cloudflare:workers";
+import { blockName, parseCidr } from "../src/core/cidr.ts";
+import {
+  blockObjectName,
+  CLUSTER_OBJECT_NAME,
+  handleIndexObjectName,
+  hostObjectName,
+  poolObjectName,
+  shardOf,
+} from "../src/core/ids.ts";
+import { invariant } from "../src/core/invariant.ts";
+import { EDGE_SETTINGS, LOCAL_SETTINGS, type Settings } from "../src/core/settings.ts";
+import type { PolicySource } from "../src/rpc/policy-source.ts";
+import type { Ports } from "../src/rpc/ports.ts";
+import { PolicyCache } from "./policy-cache.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** Variables of an operator that may be absent. Fixed for the life of a deployment. */
+interface Placement {
+  /** Where objects should be born, e.g. `weur`; Cloudflare heeds it at an object's first use. */
+  readonly LOCATION_HINT?: DurableObjectLocationHint;
+  /** Where objects must stay, e.g. `eu`; the same name in another jurisdiction is another object. */
+  readonly JURISDICTION?: DurableObjectJurisdiction;
+}
+
+/** Part of a namespace that does not depend on the class behind it. */
+interface Namespace {
+  idFromName(name: string): DurableObjectId;
+  jurisdiction(jurisdiction: DurableObjectJurisdiction): Namespace;
+  get(id: DurableObjectId, options?: DurableObjectNamespaceGetDurableObjectOptions): unknown;
+}
+
+type PlacedEnv = Env & Placement;
+
+/** The lease of a process that serves all objects and the Worker. */
+let sharedPolicy: PolicySource | undefined;
+
+/** Makes the runtime of one object, or of the Worker, from its bindings. */
+export function productionRuntime(env: Env): Runtime {
+  const isLocal = env.PLATFORM === "local";
+  const settings = isLocal ? LOCAL_SETTINGS : EDGE_SETTINGS;
+  const ports = portsOf(env, settings);
+  const ownPolicy = (): PolicySource => policyOf(ports, settings);
+  if (isLocal) sharedPolicy ??= ownPolicy();
+  return {
+    settings,
+    now,
+    sleep,
+    unique: () => crypto.randomUUID(),
+    ports,
+    policy: sharedPolicy ?? ownPolicy(),
+  };
+}
+
+function portsOf(env: Env, settings: Settings): Ports {
+  return {
+    block: (cidr) => stub(env, env.BLOCK, blockObjectName(blockNameOf(cidr))),
+    host: (name) => stub(env, env.HOST, hostObjectName(name)),
+    pool: (name, incarnation) => stub(env, env.POOL, poolObjectName(name, incarnation)),
+    handleIndex: (handle) => {
+      return stub(env, env.HANDLE_INDEX, handleIndexObjectName(shardOf(handle, settings.indexShards)));
+    },
+    cluster: () => stub(env, env.CLUSTER, CLUSTER_OBJECT_NAME),
+  };
+}
+
+/** Makes a stub; it belongs to the event that made it and is not kept. */
+function stub<P extends object>(env: PlacedEnv, namespace: Namespace, objectName: string): P {
+  const { JURISDICTION, LOCATION_HINT } = env;
+  const placed = JURISDICTION === undefined ? namespace : namespace.jurisdiction(JURISDICTION);
+  const options = LOCATION_HINT === undefined ? {} : { locationHint: LOCATION_HINT };
+  return placed.get(placed.idFromName(objectName), options) as P;
+}
+
+/** Why: two spellings of one block would be two objects, and two objects two allocations. */
+function blockNameOf(cidr: string): string {
+  const block = parseCidr(cidr);
+  invariant(block.ok, `a block is named by its CIDR, not by ${cidr}`);
+  return blockName(block.value);
+}
+
+function policyOf(ports: Ports, { untilMs, skewMs }: Settings): PolicySource {
+  return new PolicyCache({
+    cluster: () => ports.cluster(),
+    now,
+    sleep,
+    timeoutMs: untilMs + skewMs,
+    keep: waitUntil,
+  });
+}
+
+function now(): number {
+  return Date.now();
+}
+
+/** Resolves after that many milliseconds; rejects at once when the signal says so. */
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}

@@ -1,0 +1,59 @@
+/**
+ * Rows of Cluster's directory of affinity owners.
+ * May import: core, rpc, the store. Rule: it may list a host too much, never one too little.
+ */
+import type { Attributes } from "../../src/core/allocation.ts";
+import type { HostEntry } from "../../src/rpc/cluster.ts";
+import type { SqlRow, Store } from "./store.ts";
+
+interface HostRow extends SqlRow {
+  name: string;
+  kind: "host" | "virtual";
+  registered: number;
+  labels: string;
+  enrolled_at: number;
+}
+
+const COLUMNS = "name, kind, registered, labels, enrolled_at";
+const VIRTUAL_PREFIX = "virtual:";
+
+export class HostRows {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Enters a host, or what changed about it: one row; nothing is written where nothing changed. */
+  enrol(host: string, registered: boolean, labels: Attributes, now: number): void {
+    const text = JSON.stringify(sorted(labels));
+    const row = this.#store.row<HostRow>(`SELECT ${COLUMNS} FROM host WHERE name = ?`, host);
+    if (row !== undefined && row.registered === Number(registered) && row.labels === text) return;
+    this.#store.write(
+      `INSERT INTO host (${COLUMNS}) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (name) DO UPDATE SET registered = excluded.registered, labels = excluded.labels`,
+      host,
+      host.startsWith(VIRTUAL_PREFIX) ? "virtual" : "host",
+      Number(registered),
+      text,
+      now,
+    );
+  }
+
+  /** Reads the hosts after a name, in the order of names. */
+  after(name: string, limit: number): HostEntry[] {
+    const query = `SELECT ${COLUMNS} FROM host WHERE name > ? ORDER BY name LIMIT ?`;
+    return this.#store.rows<HostRow>(query, name, limit).map((row) => ({
+      host: row.name,
+      kind: row.kind,
+      registered: row.registered === 1,
+      labels: JSON.parse(row.labels) as Attributes,
+      enrolledAt: row.enrolled_at,
+    }));
+  }
+}
+
+/** Puts labels in one order, so that equal ones are equal as text. */
+function sorted(labels: Attributes): Attributes {
+  return Object.fromEntries(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

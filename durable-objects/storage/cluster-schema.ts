@@ -1,0 +1,38 @@
+/**
+ * Tables of Cluster. Append-only.
+ * May import: the store's types.
+ */
+import type { Migrations } from "./store.ts";
+
+/** Incarnations end here: an epoch keeps 32 bits for its own count, a block's numbers 36. */
+export const INCARNATION_END = 2 ** 17;
+
+/**
+ * Invariant: `horizon` and `version` never go back; no lease was granted past `horizon`.
+ * Why one row per definition: a row has at most 2 MB.
+ */
+export const CLUSTER_MIGRATIONS: Migrations = [
+  [
+    `CREATE TABLE cluster (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      version INTEGER NOT NULL CHECK (version >= 1),
+      horizon INTEGER NOT NULL CHECK (horizon >= 0),
+      incarnation INTEGER NOT NULL CHECK (incarnation BETWEEN 0 AND ${INCARNATION_END - 1}),
+      born_at INTEGER NOT NULL CHECK (born_at >= 0)
+    ) STRICT`,
+    `CREATE TABLE definition (
+      kind TEXT NOT NULL CHECK (kind IN ('config', 'pool', 'reservation')),
+      name TEXT NOT NULL,
+      revision INTEGER NOT NULL CHECK (revision >= 1),
+      body TEXT NOT NULL CHECK (json_valid(body)),
+      PRIMARY KEY (kind, name)
+    ) STRICT, WITHOUT ROWID`,
+    `CREATE TABLE host (
+      name TEXT PRIMARY KEY,
+      kind TEXT NOT NULL CHECK (kind IN ('host', 'virtual')),
+      registered INTEGER NOT NULL CHECK (registered IN (0, 1)),
+      labels TEXT NOT NULL CHECK (json_valid(labels)),
+      enrolled_at INTEGER NOT NULL CHECK (enrolled_at >= 0)
+    ) STRICT, WITHOUT ROWID`,
+  ],
+];
