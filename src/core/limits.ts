@@ -75,6 +75,9 @@ export const ADDRESSES_PER_WORKLOAD_MAX = 64;
 export const TUNNELS_MAX = 5;
 /** Ranges of one reservation. */
 export const RESERVED_CIDRS_MAX = 256;
+/** Pools, and reservations, of a deployment: all of them together cross one object call of 32 MiB. */
+export const POOLS_MAX = 2048;
+export const RESERVATIONS_MAX = 1024;
 /** Parts of a pool split. */
 export const SPLIT_PARTS_MIN = 2;
 export const SPLIT_PARTS_MAX = 1024;
