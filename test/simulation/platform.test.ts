@@ -1,10 +1,18 @@
 /**
  * The simulated platform itself: each rule of the runtime that the objects' protocols rest on.
  */
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { ObjectDatabase } from "../support/simulation/database.ts";
+import { deploy } from "../support/simulation/deployment.ts";
 import { Random } from "../support/simulation/random.ts";
-import { CallerObject, CounterObject, SlowStartObject } from "../support/simulation/toys.ts";
+import {
+  CallerObject,
+  CounterObject,
+  EchoObject,
+  SlowStartObject,
+  somethingReal,
+} from "../support/simulation/toys.ts";
 import { World, type WorldOptions } from "../support/simulation/world.ts";
 
 const classes = { CounterObject, CallerObject, SlowStartObject };
@@ -225,7 +233,8 @@ test("real asynchrony in an object is found out", async () => {
   process.on("unhandledRejection", listener);
   const call = sim.call(A, "real");
   await sim.run();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  somethingReal.resolve();
+  await setImmediate();
   process.off("unhandledRejection", listener);
   for (const other of others) process.on("unhandledRejection", other);
   expect(call.state).toBe("pending");
@@ -275,6 +284,56 @@ test("a blob comes back as an ArrayBuffer", () => {
   expect([...new Uint8Array(row?.[0] as ArrayBuffer)]).toEqual([1, 2, 255]);
 });
 
+const ECHOES = {
+  BlockObject: EchoObject,
+  HostObject: EchoObject,
+  PoolObject: EchoObject,
+  HandleIndexObject: EchoObject,
+  ClusterObject: EchoObject,
+};
+
+test("the ports of a deployment lead to the objects' own names", async () => {
+  const { world: sim, ports } = deploy(ECHOES, { settings: { indexShards: 1 } });
+  const echo = (stub: unknown): Promise<unknown> => sim.during((stub as EchoObject).describe({ n: 1n }));
+  const stubs = [
+    ports.block("10.0.0.64/26"),
+    ports.block("fd00::/122"),
+    ports.host("node-1"),
+    ports.pool("default", 3),
+    ports.handleIndex("pod-1"),
+    ports.cluster(),
+  ];
+  for (const stub of stubs) expect(await echo(stub)).toEqual({ n: 1n });
+  expect(sim.objectNames).toEqual([
+    "block:v1:default:10.0.0.64-26",
+    "block:v1:default:fd00::-122",
+    "host:v1:default:node-1",
+    "pool:v1:default:default:3",
+    "handle-index:v1:default:0",
+    "cluster:v1:default",
+  ]);
+});
+
+test("leases are held by each object, or by the process for all", async () => {
+  for (const [leasesOf, leases] of [
+    ["object", 2],
+    ["process", 1],
+  ] as const) {
+    const { world: sim } = deploy(ECHOES, { leasesOf });
+    const hosts = ["host:v1:default:a", "host:v1:default:b"];
+    expect(await Promise.all(hosts.map((host) => sim.ask(host, "leased")))).toEqual([4, 4]);
+    const { calls } = sim.counters.read();
+    const from = leasesOf === "object" ? "HostObject" : "client";
+    expect(calls[`${from}>ClusterObject.lease`], leasesOf).toBe(leases);
+  }
+});
+
+test("a call that failed breaks its stub, not the next one", async () => {
+  const sim = world();
+  sim.refuse({ method: "add" }, "overloaded");
+  expect(await sim.ask(CALLER, "tryTwice", A)).toEqual(["overloaded", "overloaded", 1]);
+});
+
 async function churn(
   seed: number,
 ): Promise<{ digest: number; sum: number; acknowledged: number; events: object }> {
@@ -307,6 +366,7 @@ async function churn(
 
 test("equal seeds give equal runs, other seeds give others; what was acknowledged is there", async () => {
   const digests = new Set<number>();
+  const events = new Set<string>();
   for (let seed = 1; seed <= 10; seed++) {
     const run = await churn(seed);
     expect(await churn(seed)).toEqual(run);
@@ -314,6 +374,15 @@ test("equal seeds give equal runs, other seeds give others; what was acknowledge
     expect(run.sum).toBeLessThanOrEqual(60);
     expect(run.acknowledged).toBeGreaterThan(10);
     digests.add(run.digest);
+    for (const event of Object.keys(run.events)) events.add(event);
   }
+  expect([...events].sort()).toEqual([
+    "crash after-commit",
+    "crash before-commit",
+    "evict",
+    "lost answer",
+    "lost request",
+    "supersede",
+  ]);
   expect(digests.size).toBe(10);
 });

@@ -66,3 +66,21 @@ export function stubOf<T extends object>(send: (method: string, args: unknown[])
     },
   });
 }
+
+/** Makes a stub that, like the platform's, stays broken once a call of it lost its connection. */
+export function breakable<T extends object>(send: (method: string, args: unknown[]) => Promise<unknown>): T {
+  let broken: Error | undefined;
+  return stubOf<T>((method, args) => {
+    const answer = broken === undefined ? send(method, args) : Promise.reject(broken);
+    // Seen here, so that a failed call that nobody waits for does not end the process.
+    answer.catch((thrown: unknown) => {
+      if (isOfPlatform(thrown)) broken = thrown;
+    });
+    return answer;
+  });
+}
+
+function isOfPlatform(thrown: unknown): thrown is Error {
+  if (!(thrown instanceof Error) || "remote" in thrown) return false;
+  return "retryable" in thrown || "overloaded" in thrown;
+}

@@ -2,6 +2,7 @@
  * One life of one object: memory, events in progress, messages that wait for the turn's commit.
  * May import: the simulation's own modules. Rule: what depends on a write leaves after its commit.
  */
+import { createHash } from "node:crypto";
 import type { ObjectDatabase } from "./database.ts";
 import type { Endpoint, Message, Outcome } from "./messages.ts";
 import { acrossTheWire, type FaultName, platformFault } from "./platform-fault.ts";
@@ -24,6 +25,8 @@ export interface InstanceHost {
   /** Asked at the end of each turn: does the instance die here? */
   crashAt(label: string, isDirty: boolean): CrashPoint | undefined;
   committed(rows: number): void;
+  /** Told when a turn has ended and the instance lives. */
+  turnEnded(instance: Instance): void;
   died(instance: Instance): void;
   alarmDone(instance: Instance, failed: boolean): void;
 }
@@ -82,7 +85,7 @@ export class Instance implements StorageGate {
     const { place, scheduler } = this.#host;
     if (this.state === "dead") return new Promise(() => {});
     scheduler.enter(this, `a call of ${method} by ${place.objectName}`);
-    const answer = new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       const copied = structuredClone(args);
       const call = this.#host.openCall((outcome) =>
         this.#wake(() => (outcome.ok ? resolve(outcome.value) : reject(outcome.error))),
@@ -90,9 +93,6 @@ export class Instance implements StorageGate {
       const message = { call, kind: "request", from: place, to, method, args: copied } as const;
       this.#post(bound === undefined ? message : { ...message, bound });
     });
-    // A failed call that nobody waits for is logged by the platform; it does not end the process.
-    answer.catch(() => {});
-    return answer;
   }
 
   /** Settles after virtual milliseconds, by this instance's clock; rejects when the signal says so. */
@@ -140,7 +140,10 @@ export class Instance implements StorageGate {
       if (sendsAll || !isGated) this.#host.send(message);
       else if (message.kind === "answer") this.#host.failCall(message, "reset");
     }
-    if (crash === undefined) return;
+    if (crash === undefined) {
+      if (isAlive) this.#host.turnEnded(this);
+      return;
+    }
     scheduler.note(`crash ${crash} of ${this.#host.place.objectName}`);
     this.kill("reset");
   }
@@ -189,11 +192,8 @@ export class Instance implements StorageGate {
     if (this.#object !== undefined) return this.#object;
     const { place } = this.#host;
     const ctx = {
-      id: {
-        name: place.objectName,
-        toString: () => place.objectName,
-        equals: (other: unknown) => String(other) === place.objectName,
-      },
+      // Without a name: an object must not rely on knowing its own.
+      id: { toString: () => idOf(place), equals: (other: unknown) => String(other) === idOf(place) },
       storage: new SimulatedStorage(this.#host.database, this),
       waitUntil: (promise: Promise<unknown>) => void promise.catch(() => {}),
       blockConcurrencyWhile: <T>(work: () => Promise<T>) => this.#alone(work),
@@ -250,6 +250,10 @@ export class Instance implements StorageGate {
     this.#jobs.add(job);
     return job;
   }
+}
+
+function idOf({ className, objectName }: Endpoint): string {
+  return createHash("sha256").update(`${className} ${objectName}`).digest("hex");
 }
 
 async function attempt(run: () => unknown): Promise<unknown> {

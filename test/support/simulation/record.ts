@@ -30,13 +30,13 @@ export interface PlannedCrash {
   during?: string;
 }
 
-/** What all objects of a deployment share. */
-export interface Deployment {
+/** What all objects of a world share. */
+export interface Shared {
   readonly scheduler: Scheduler;
   readonly random: Random;
   readonly counters: Counters;
   readonly network: Network;
-  readonly instanceFaults: InstanceFaults;
+  instanceFaults: InstanceFaults;
   construct(record: ObjectRecord, instance: Instance, ctx: object): object;
 }
 
@@ -47,7 +47,7 @@ export class ObjectRecord implements InstanceHost {
   readonly place: Endpoint;
   readonly database: ObjectDatabase;
   readonly scheduler: Scheduler;
-  readonly #shared: Deployment;
+  readonly #shared: Shared;
   readonly #alive = new Set<Instance>();
   readonly #planned: PlannedCrash[] = [];
   #current: Instance | undefined;
@@ -57,7 +57,7 @@ export class ObjectRecord implements InstanceHost {
   /** The alarm whose handler runs, to be restored when the handler is cut off. */
   #firing: { instance: Instance; time: number; retries: number } | undefined;
 
-  constructor(place: Endpoint, shared: Deployment, clockOffset: number, path?: string) {
+  constructor(place: Endpoint, shared: Shared, clockOffset: number, path?: string) {
     this.place = place;
     this.database = new ObjectDatabase(path);
     this.scheduler = shared.scheduler;
@@ -154,6 +154,13 @@ export class ObjectRecord implements InstanceHost {
     this.#planAlarm();
   }
 
+  turnEnded(instance: Instance): void {
+    const { random, counters, instanceFaults } = this.#shared;
+    if (instance !== this.#current || !random.chance(instanceFaults.supersede ?? 0)) return;
+    counters.event("supersede");
+    this.supersede("fenced");
+  }
+
   died(instance: Instance): void {
     this.#alive.delete(instance);
     if (this.#current === instance) this.#current = undefined;
@@ -188,10 +195,6 @@ export class ObjectRecord implements InstanceHost {
     if (this.unfinished === 0 && random.chance(faults.evict ?? 0)) {
       counters.event("evict");
       return "after-send";
-    }
-    if (this.#current !== undefined && random.chance(faults.supersede ?? 0)) {
-      counters.event("supersede");
-      this.supersede("fenced");
     }
     return undefined;
   }

@@ -1,16 +1,22 @@
 /**
  * Tiny object classes that show the platform's rules one at a time.
- * May import: the stand-in modules and world.ts. Used by the simulator's own tests only.
+ * May import: the stand-in modules and types. Used by the simulator's own tests only.
  */
+import type { Runtime } from "../../../durable-objects/runtime.ts";
+import type { Policy } from "../../../src/core/policy.ts";
+import type { LeaseAnswer } from "../../../src/rpc/cluster.ts";
 import { retryable } from "./cloudflare-durable-objects.ts";
 import { DurableObject } from "./cloudflare-workers.ts";
+import type { Place } from "./objects.ts";
 import type { SimulatedStorage } from "./storage.ts";
-import type { Place } from "./world.ts";
 
 interface State {
   readonly storage: SimulatedStorage;
   blockConcurrencyWhile<T>(work: () => Promise<T>): Promise<T>;
 }
+
+/** Settled by a test, outside any turn: stands for a real timer, digest or file. */
+export const somethingReal = Promise.withResolvers<void>();
 
 /** A counter in one row, and a number in memory that an eviction loses. */
 export class CounterObject extends DurableObject {
@@ -79,7 +85,7 @@ export class CounterObject extends DurableObject {
 
   /** Waits for something that the simulation does not own. */
   async real(): Promise<number> {
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await somethingReal.promise;
     return this.#read();
   }
 
@@ -120,6 +126,18 @@ export class CallerObject extends DurableObject {
   async relayFor(counter: string, n: number, ms: number): Promise<string> {
     const late = this.#place.sleep(ms).then(() => "late");
     return await Promise.race([this.#counter(counter).add(n).then(String), late]);
+  }
+
+  /** Calls over one stub twice, then over a new one. */
+  async tryTwice(counter: string): Promise<unknown[]> {
+    const stub = this.#counter(counter);
+    const outcomes: unknown[] = [];
+    for (const used of [stub, stub, this.#counter(counter)]) {
+      const refused = (thrown: { overloaded?: boolean }): string =>
+        thrown.overloaded ? "overloaded" : "other";
+      outcomes.push(await used.add(1).catch(refused));
+    }
+    return outcomes;
   }
 
   async log(): Promise<string[]> {
@@ -168,3 +186,48 @@ export class SlowStartObject extends DurableObject {
     return this.#start;
   }
 }
+
+/** Stands for every class of the product: says what it is called with, and takes the lease. */
+export class EchoObject extends DurableObject {
+  readonly #runtime: Runtime;
+
+  constructor(ctx: unknown, env: unknown, runtime: Runtime) {
+    super(ctx, env);
+    this.#runtime = runtime;
+  }
+
+  async describe(request: unknown): Promise<unknown> {
+    return request;
+  }
+
+  /** As a Host: the version of the policy under lease. */
+  async leased(): Promise<number | undefined> {
+    const lease = await this.#runtime.policy.current(this.#runtime.now());
+    return lease?.policy.version;
+  }
+
+  /** As Cluster. */
+  async lease({ knownVersion }: { knownVersion?: number }): Promise<LeaseAnswer> {
+    const granted = {
+      version: POLICY.version,
+      leaseUntil: this.#runtime.now() + this.#runtime.settings.leaseMs,
+    };
+    return knownVersion === POLICY.version ? granted : { ...granted, policy: POLICY };
+  }
+}
+
+const POLICY: Policy = {
+  version: 4,
+  config: {
+    revision: 1,
+    updatedAt: 0,
+    strictAffinity: false,
+    autoAllocateBlocks: true,
+    maxBlocksPerHost: 0,
+    kubeVirtVMAddressPersistence: "Disabled",
+    ipCooldownSeconds: 0,
+    maintenance: false,
+  },
+  pools: [],
+  reservations: [],
+};

@@ -12,48 +12,30 @@
  *   await world.ask("host:v1:node-1", "allocate", request);            // call, run, value or throw
  *   world.rows("block:v1:default:10.0.0.0-26", "SELECT count(*) AS n FROM ordinal");
  */
+
+import { setImmediate } from "node:timers/promises";
 import { type Call, startCall, stubOf } from "./client.ts";
-import { isRetryable } from "./cloudflare-durable-objects.ts";
 import { Counters } from "./counters.ts";
 import type { SqlValue } from "./database.ts";
-import type { CrashPoint, Instance } from "./instance.ts";
+import type { CrashPoint } from "./instance.ts";
 import type { Endpoint, Match, Message } from "./messages.ts";
 import { type Hold, type Loss, Network, type NetworkFaults } from "./network.ts";
+import { type Making, Objects } from "./objects.ts";
 import type { FaultName } from "./platform-fault.ts";
 import { Random } from "./random.ts";
-import { type Deployment, type InstanceFaults, ObjectRecord } from "./record.ts";
-import { type RunLimits, Scheduler, SimulationError } from "./scheduler.ts";
+import type { InstanceFaults } from "./record.ts";
+import { type Job, type RunLimits, Scheduler, SimulationError } from "./scheduler.ts";
 import { effectOf } from "./sql-text.ts";
 
-/** An object class: state, environment and runtime are the simulation's. */
-export type ObjectClass = abstract new (ctx: never, env: never, runtime: never) => object;
-
-/** What the runtime of one instance is made of. */
-export interface Place extends Endpoint {
-  /** Milliseconds since 1970 by the object's own clock; stands still within a turn. */
-  now(): number;
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  unique(): string;
-  random(): number;
-  /** Another object, as this instance calls it. */
-  stub<T extends object>(objectName: string): T;
-}
-
-export interface WorldOptions {
-  /** By class name, as the objects are exported. */
-  classes: Record<string, ObjectClass>;
-  /** Makes the third constructor argument, once per instance. */
-  runtime?: (place: Place) => unknown;
-  env?: unknown;
+export interface WorldOptions extends Making {
   seed?: number;
   /** Virtual time at the start, milliseconds since 1970. */
   start?: number;
-  faults?: NetworkFaults & InstanceFaults;
-  /** Milliseconds that an object's clock is ahead of virtual time. */
-  clockOffset?: (place: Endpoint, random: Random) => number;
-  /** Class of an object name; by default `handle-index:…` is `HandleIndexObject`. */
-  classOf?: (objectName: string) => string;
+  faults?: Faults;
 }
+
+/** All that can go wrong by chance. */
+export type Faults = NetworkFaults & InstanceFaults;
 
 const START = Date.UTC(2026, 0, 1);
 
@@ -62,33 +44,20 @@ export class World {
   readonly random: Random;
   readonly counters = new Counters();
   readonly network: Network;
-  readonly #objects = new Map<string, ObjectRecord>();
-  readonly #options: WorldOptions;
-  readonly #shared: Deployment;
-  #faults: NetworkFaults & InstanceFaults;
-  #unique = 0;
+  readonly #objects: Objects;
+  readonly #outsideTimers = new Set<Job>();
 
   constructor(options: WorldOptions) {
-    this.#options = options;
-    this.#faults = options.faults ?? {};
-    this.scheduler = new Scheduler(options.start ?? START);
-    this.random = new Random(options.seed ?? 1);
+    const { faults = {}, seed = 1, start = START } = options;
+    this.scheduler = new Scheduler(start);
+    this.random = new Random(seed);
     const delivery = {
-      request: (message: Message) => this.#record(message.to.objectName).receive(message),
-      isRetryable: (to: Endpoint, method: string) => this.#isRetryable(to, method),
+      request: (message: Message) => this.#objects.record(message.to.objectName).receive(message),
+      isRetryable: (to: Endpoint, method: string) => this.#objects.isRetryable(to, method),
     };
-    this.network = new Network(this.scheduler, this.random, this.counters, delivery, this.#faults);
-    const faults = (): InstanceFaults => this.#faults;
-    this.#shared = {
-      scheduler: this.scheduler,
-      random: this.random,
-      counters: this.counters,
-      network: this.network,
-      get instanceFaults() {
-        return faults();
-      },
-      construct: (record, instance, ctx) => this.#construct(record, instance, ctx),
-    };
+    this.network = new Network(this.scheduler, this.random, this.counters, delivery, faults);
+    const { scheduler, random, counters, network } = this;
+    this.#objects = new Objects({ scheduler, random, counters, network, instanceFaults: faults }, options);
   }
 
   /** The present virtual time, milliseconds since 1970. */
@@ -97,9 +66,9 @@ export class World {
   }
 
   /** Replaces all faults of chance; `{}` ends them. */
-  set faults(faults: NetworkFaults & InstanceFaults) {
-    this.#faults = faults;
+  set faults(faults: Faults) {
     this.network.faults = faults;
+    this.#objects.faults = faults;
   }
 
   /** Begins a call as a client; nothing moves before the next run, step or advance. */
@@ -114,9 +83,42 @@ export class World {
 
   /** Runs, then returns the value of a call. Rejects: a call that failed, or has no answer. */
   async answerOf<T>(call: Call<T>): Promise<T> {
-    await this.run();
-    if (call.state === "pending") throw new SimulationError(`no answer:\n${this.report()}`);
-    return await call.promise;
+    return await this.during(call.promise);
+  }
+
+  /**
+   * Runs, then returns what the promise of a client's code gave.
+   * Rejects: as the promise does; a promise that is open when nothing is left to do.
+   */
+  async during<T>(promise: Promise<T>): Promise<T> {
+    const open = Symbol("open");
+    promise.catch(() => {});
+    // Code outside the objects may go on between two runs, e.g. with its next call.
+    for (let runs = 0; runs < 100; runs++) {
+      await this.run();
+      const settled = await Promise.race([promise, setImmediate(open)]);
+      if (settled !== open) return settled as T;
+      if (!this.#hasWork()) break;
+    }
+    throw new SimulationError(`no answer:\n${this.report()}`);
+  }
+
+  /** Waits as code outside the objects does; a run goes on for it. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      const job = this.scheduler.after(ms, "timer", "timer of the client", () => {
+        this.#outsideTimers.delete(job);
+        resolve();
+      });
+      this.#outsideTimers.add(job);
+      const stop = (): void => {
+        this.scheduler.cancel(job);
+        this.#outsideTimers.delete(job);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", stop, { once: true });
+    });
   }
 
   /** Another way to call: an object as a typed stub; each call is a client's. */
@@ -175,18 +177,18 @@ export class World {
    * Shape: `during` limits it to a turn whose trace line contains that text, e.g. a method.
    */
   crash(objectName: string, point: CrashPoint, during?: string): void {
-    this.#record(objectName).planCrash(during === undefined ? { point } : { point, during });
+    this.#objects.record(objectName).planCrash(during === undefined ? { point } : { point, during });
   }
 
   /** Loses the object's memory now. Events in progress are cut off; their callers see a reset. */
   evict(objectName: string, callersSee: FaultName | "silent" = "reset"): void {
     this.scheduler.note(`evict ${objectName}`);
-    this.#record(objectName).evict(callersSee);
+    this.#objects.record(objectName).evict(callersSee);
   }
 
   /** Evicts every object: the process was killed and started again. */
   restart(): void {
-    for (const record of this.#objects.values()) record.evict("connection_lost");
+    for (const record of this.#objects.all) record.evict("connection_lost");
   }
 
   /**
@@ -196,7 +198,7 @@ export class World {
    */
   supersede(objectName: string, storage: "fenced" | "shared" = "fenced"): OldInstance {
     this.scheduler.note(`supersede ${objectName}`);
-    const old = this.#record(objectName).supersede(storage);
+    const old = this.#objects.record(objectName).supersede(storage);
     return {
       get isAlive() {
         return old.state !== "dead";
@@ -207,37 +209,37 @@ export class World {
   }
 
   setClock(objectName: string, offsetMs: number): void {
-    this.#record(objectName).clockOffset = offsetMs;
+    this.#objects.record(objectName).clockOffset = offsetMs;
   }
 
   /** Makes every write of an object fail as on a full disk, or ends that. */
   setFull(objectName: string, isFull: boolean): void {
-    this.#record(objectName).database.full = isFull;
+    this.#objects.record(objectName).database.full = isFull;
   }
 
   /** Reads an object's committed rows from outside; creates no instance. */
   rows(objectName: string, query: string, ...bindings: unknown[]): Record<string, SqlValue>[] {
     if (effectOf(query).kind !== "read") throw new SimulationError("rows() only reads");
-    const { columns, rows } = this.#record(objectName).database.exec(query, bindings);
+    const { columns, rows } = this.#objects.record(objectName).database.exec(query, bindings);
     return rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i] ?? null])));
   }
 
   alarmOf(objectName: string): number | null {
-    return this.#record(objectName).database.alarm;
+    return this.#objects.record(objectName).database.alarm;
   }
 
   isLive(objectName: string): boolean {
-    return this.#objects.get(objectName)?.current !== undefined;
+    return this.#objects.record(objectName).current !== undefined;
   }
 
   /** Names of all objects that were ever addressed. */
   get objectNames(): string[] {
-    return [...this.#objects.keys()];
+    return [...this.#objects.all].map((record) => record.place.objectName);
   }
 
   /** What is unfinished, and the last lines of the trace. */
   report(lines = 30): string {
-    const open = [...this.#objects.values()].flatMap((record) =>
+    const open = [...this.#objects.all].flatMap((record) =>
       record.unfinishedEvents.map((event) => `  ${record.place.objectName}: ${event}`),
     );
     return ["unfinished:", ...open, "trace:", ...this.scheduler.trace.slice(-lines)].join("\n");
@@ -249,9 +251,9 @@ export class World {
 
   #hasWork(): boolean {
     if (this.#isMoving()) return true;
+    if (this.#outsideTimers.size > 0) return true;
     if (this.scheduler.waiting("timer") === 0) return false;
-    for (const record of this.#objects.values()) if (record.unfinished > 0) return true;
-    return false;
+    return this.#objects.hasUnfinished;
   }
 
   async #runWhile(goesOn: () => boolean, limits: RunLimits): Promise<void> {
@@ -259,45 +261,8 @@ export class World {
   }
 
   #clientCall(objectName: string, method: string, args: unknown[], generation?: number): Call {
-    const { place, bound } = this.#record(objectName);
+    const { place, bound } = this.#objects.record(objectName);
     return startCall(this.network, () => this.now, place, generation ?? bound, method, args);
-  }
-
-  #record(objectName: string): ObjectRecord {
-    const known = this.#objects.get(objectName);
-    if (known !== undefined) return known;
-    const className = (this.#options.classOf ?? classOfName)(objectName);
-    if (this.#options.classes[className] === undefined) {
-      throw new SimulationError(`no class ${className} for the object ${objectName}`);
-    }
-    const place = { className, objectName };
-    const offset = this.#options.clockOffset?.(place, this.random) ?? 0;
-    const made = new ObjectRecord(place, this.#shared, offset);
-    this.#objects.set(objectName, made);
-    return made;
-  }
-
-  #construct(record: ObjectRecord, instance: Instance, ctx: object): object {
-    const { classes, runtime, env } = this.#options;
-    const place: Place = {
-      ...record.place,
-      now: () => record.now(),
-      sleep: (ms, signal) => instance.sleep(ms, signal),
-      unique: () => `unique-${++this.#unique}`,
-      random: () => this.random.next(),
-      stub: (objectName) =>
-        stubOf((method, args) => {
-          const target = this.#record(objectName);
-          return instance.call(target.place, target.bound, method, args);
-        }),
-    };
-    const Class = classes[record.place.className] as new (...given: unknown[]) => object;
-    return new Class(ctx, env ?? {}, runtime?.(place) ?? place);
-  }
-
-  #isRetryable(to: Endpoint, method: string): boolean {
-    const { prototype } = this.#options.classes[to.className] as { prototype: Record<string, unknown> };
-    return isRetryable(prototype[method]);
   }
 }
 
@@ -306,10 +271,4 @@ export interface OldInstance {
   readonly isAlive: boolean;
   /** Calls the old instance, as a client whose connection still leads there. */
   call<T = unknown>(method: string, ...args: unknown[]): Call<T>;
-}
-
-function classOfName(objectName: string): string {
-  const kind = objectName.split(":")[0] ?? "";
-  const words = kind.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  return `${words.join("")}Object`;
 }
