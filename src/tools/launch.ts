@@ -2,13 +2,11 @@
  * Launches the service on bare workerd: bundle, configuration, lock, open files, readiness, end.
  * A library for start.ts and for tests; it prints nothing and reads no environment variables.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { bundleWorker, deployedEntry } from "./bundle.ts";
 import {
-  conflictExitCode,
   findLockTools,
   isLocked,
   type LockTools,
@@ -18,19 +16,17 @@ import {
 } from "./data-lock.ts";
 import { publicFolder } from "./public-files.ts";
 import { workerdConfig } from "./workerd-config.ts";
+import { type Ended, StartRefused, spawnWorkerd, whenReady } from "./workerd-process.ts";
+
+export { StartRefused };
 
 /** workerd crashes when it runs out of open files; each live object takes three. */
 const openFilesMin = 16_384;
 const openFilesPerObject = 3;
 /** Open files that workerd needs besides objects: sockets, the lock, the configuration. */
 const openFilesReserved = 512;
-/** A start on a large data folder replays nothing; half a minute is a machine in trouble. */
-const readyWithinMs = 30_000;
 /** workerd closes about 330 databases a second when it is told to stop. */
 const stopWithinMs = 120_000;
-
-/** A start that was refused, with a message for the person who asked for it. */
-export class StartRefused extends Error {}
 
 export interface LaunchOptions {
   dataFolder: string;
@@ -62,7 +58,7 @@ export interface Launched {
   /** The address once GET /healthz answers. */
   ready: Promise<string>;
   /** Settles when workerd has ended. */
-  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  ended: Promise<Ended>;
   /** Lets running requests finish, closes the databases, ends. */
   stop(): Promise<void>;
   /** Ends it as a power cut would. */
@@ -104,7 +100,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
   if (!lockTools.flock && child.pid !== undefined) {
     nameHolders(resolve(dataFolder, "lock.pid"), [process.pid, child.pid]);
   }
-  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((settle) => {
+  const ended = new Promise<Ended>((settle) => {
     child.once("error", () => settle({ code: 1, signal: null }));
     child.once("exit", (code, signal) => settle({ code, signal }));
   }).finally(release);
@@ -143,7 +139,8 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
   };
 }
 
-function authModeOf({ tokens, address }: LaunchOptions): AuthMode {
+/** Who is let in: without tokens everybody on loopback, and nobody where others could reach us. */
+export function authModeOf({ tokens, address }: Pick<LaunchOptions, "tokens" | "address">): AuthMode {
   if (tokens !== undefined) {
     return "tokens";
   }
@@ -177,79 +174,4 @@ function holdDataFolder(dataFolder: string, tools: LockTools): () => void {
   const lockFile = resolve(dataFolder, "lock.pid");
   const holder = takeLockFile(lockFile);
   return holder === undefined ? () => rmSync(lockFile, { force: true }) : refuse(`process ${holder}`);
-}
-
-/** The binary itself, not the script that npm may have put before it: signals must reach workerd. */
-function workerdBinary(): string {
-  const require = createRequire(import.meta.url);
-  const platform = process.platform === "win32" ? "windows" : process.platform;
-  const architecture = process.arch === "x64" ? "64" : process.arch;
-  const folder = resolve(require.resolve("workerd/package.json"), "..");
-  const binary = resolve(folder, `../@cloudflare/workerd-${platform}-${architecture}/bin/workerd`);
-  return existsSync(binary) ? binary : resolve(folder, "bin/workerd");
-}
-
-function spawnWorkerd(configFile: string, prefix: string[], tokens: string | undefined): ChildProcess {
-  const raise = ["sh", "-c", 'ulimit -Sn "$(ulimit -Hn)"; exec "$@"', "sh"];
-  const serve = [workerdBinary(), "serve", "--control-fd=3", configFile];
-  const [program = "", ...rest] = [...prefix, ...raise, ...serve];
-  const { IPAM_TOKENS: _, ...environment } = process.env;
-  return spawn(program, rest, {
-    // Its own process group: a Ctrl-C in the terminal reaches us only, and we stop it in order.
-    detached: true,
-    env: tokens === undefined ? environment : { ...environment, IPAM_TOKENS: tokens },
-    stdio: ["ignore", "pipe", "pipe", "pipe"],
-  });
-}
-
-/** Waits for the port that workerd reports, then for an answer of the Worker. */
-async function whenReady(
-  child: ChildProcess,
-  socket: string,
-  ended: Launched["ended"],
-  log: () => string,
-): Promise<string> {
-  const abort = new AbortController();
-  const overdue = setTimeout(() => abort.abort(), readyWithinMs);
-  let lost = "";
-  void ended.then(({ code }) => {
-    lost = code === conflictExitCode ? "another start took the data folder at the same moment" : "";
-    abort.abort();
-  });
-  try {
-    const port = await listeningPort(child, abort.signal);
-    const url = `http://${socket.replace(/:\d+$/, `:${port}`)}`;
-    while (!abort.signal.aborted) {
-      const answer = await fetch(`${url}/healthz`, { signal: abort.signal });
-      await answer.arrayBuffer();
-      if (answer.ok) {
-        return url;
-      }
-      await new Promise((settle) => setTimeout(settle, 50));
-    }
-    throw new Error("aborted");
-  } catch {
-    if (log().includes("Address already in use")) {
-      throw new StartRefused(
-        `another program listens on ${socket}.\nChoose another port: PORT=8788 npm start`,
-      );
-    }
-    throw new StartRefused(`workerd did not become ready: ${lost || log().trim() || "it says nothing"}`);
-  } finally {
-    clearTimeout(overdue);
-  }
-}
-
-function listeningPort(child: ChildProcess, signal: AbortSignal): Promise<number> {
-  return new Promise((settle, fail) => {
-    signal.addEventListener("abort", () => fail(new Error("aborted")));
-    let text = "";
-    child.stdio[3]?.on("data", (chunk: Buffer) => {
-      text += chunk.toString("utf8");
-      const port = /"event":"listen","socket":"http","port":(\d+)/.exec(text)?.[1];
-      if (port !== undefined) {
-        settle(Number(port));
-      }
-    });
-  });
 }

@@ -1,5 +1,9 @@
 /** The configuration of bare workerd agrees with wrangler.toml. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { expect, it } from "vitest";
+import { repositoryRoot } from "../../src/tools/bundle.ts";
+import { authModeOf } from "../../src/tools/launch.ts";
 import { readDeployment, workerdConfig } from "../../src/tools/workerd-config.ts";
 
 const setting = {
@@ -43,4 +47,27 @@ it("quotes text, and refuses what it cannot quote", () => {
 
 it("refuses a wrangler.toml in which it finds no objects", () => {
   expect(() => readDeployment('compatibility_date = "2026-10-01"\n')).toThrow("no durable object bindings");
+});
+
+it("leaves a deployment closed: wrangler.toml sets neither AUTH_MODE nor tokens", () => {
+  const lines = readFileSync(resolve(repositoryRoot, "wrangler.toml"), "utf8").split("\n");
+  const settings = lines.filter((line) => !line.startsWith("#"));
+  expect(settings.filter((line) => /AUTH_MODE|IPAM_TOKENS/.test(line))).toEqual([]);
+  expect(settings).toContain('PLATFORM = "edge"');
+});
+
+it.each([
+  ["127.0.0.1", undefined, "none"],
+  ["127.8.0.1", undefined, "none"],
+  ["::1", undefined, "none"],
+  ["localhost", undefined, "none"],
+  ["0.0.0.0", undefined, "not configured"],
+  ["::", undefined, "not configured"],
+  ["10.0.0.1", undefined, "not configured"],
+  ["127.0.0.1.example.org", undefined, "not configured"],
+  ["127.0.0.1", "", "tokens"],
+  ["127.0.0.1", "[]", "tokens"],
+  ["0.0.0.0", "[]", "tokens"],
+])("on %s with tokens %j authentication is: %s", (address, tokens, mode) => {
+  expect(authModeOf({ address, ...(tokens === undefined ? {} : { tokens }) })).toBe(mode);
 });
