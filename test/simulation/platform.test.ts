@@ -139,6 +139,32 @@ test("the callee runs on after its caller was evicted", async () => {
   expect(await sim.ask(CALLER, "log")).toEqual([]);
 });
 
+test("a dead instance's code does not go on, whatever arrives for it", async () => {
+  const sim = world();
+  const held = sim.hold({ kind: "answer", method: "add" });
+  sim.call(CALLER, "chain", A, "counter:b");
+  await sim.run();
+  expect(held.messages).toHaveLength(1);
+  sim.evict(CALLER, "silent");
+  held.release();
+  await sim.run();
+  expect(await sim.ask(A, "value")).toBe(1);
+  expect(await sim.ask("counter:b", "value")).toBe(0);
+});
+
+test("deliver() goes on through a sync, but waits for no timer", async () => {
+  const sim = world();
+  const held = sim.hold({ method: "add" });
+  const calls = [sim.call("counter:b", "addTwice", 1), sim.call(CALLER, "relayFor", A, 1, 100)];
+  const start = sim.now;
+  await sim.deliver();
+  expect(calls.map((call) => call.state)).toEqual(["done", "pending"]);
+  expect(sim.now - start).toBeLessThan(100);
+  held.drop("error");
+  await sim.run();
+  expect(calls[1]?.error).toMatchObject({ retryable: true });
+});
+
 test("a superseded instance answers from memory and dies at its storage", async () => {
   const sim = world();
   await sim.ask(A, "add", 1);
@@ -206,6 +232,7 @@ test("a handler that keeps failing is tried six more times and then dropped", as
   sim.setFull(A, true);
   await sim.advance(1_000_000);
   expect(sim.counters.read().events).toEqual({ "alarm dropped": 1 });
+  expect(await sim.ask(A, "remembered")).toBe(7);
   expect(sim.alarmOf(A)).toBeNull();
 });
 

@@ -79,6 +79,7 @@ export class CounterObject extends DurableObject {
   }
 
   async alarm(): Promise<void> {
+    this.#calls++;
     await this.#place.sleep(10);
     this.#add(100);
   }
@@ -120,6 +121,12 @@ export class CallerObject extends DurableObject {
     const value = await this.#counter(counter).add(n);
     this.#log.push(`end ${n}`);
     return value;
+  }
+
+  /** Calls one counter, and then another. */
+  async chain(first: string, second: string): Promise<void> {
+    await this.#counter(first).add(1);
+    await this.#counter(second).add(1);
   }
 
   /** Gives up on a slow counter, as a call with a timeout does. */
