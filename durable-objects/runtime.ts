@@ -10,8 +10,8 @@ export interface Runtime {
   readonly settings: Settings;
   /** Milliseconds since 1970. Read once per event and passed down. */
   now(): number;
-  /** Resolves after that many milliseconds. */
-  sleep(ms: number): Promise<void>;
+  /** Resolves after that many milliseconds; rejects when the signal says so. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** A name that no other call returns. */
   unique(): string;
   readonly ports: Ports;

@@ -15,7 +15,9 @@ export interface Settings {
   readonly reclaimAgeMs: number;
   /** How long a spent key is remembered at least, ms. */
   readonly spentKeyMs: number;
-  /** How often a Host reports changed blocks to its Pools at most, ms. */
+  /** How long an index shard waits between two passes over its old rows, ms. */
+  readonly indexPassMs: number;
+  /** How soon a Host reports changed blocks to its Pools, ms: figures of a directory are no older. */
   readonly reportMs: number;
 }
 
@@ -27,7 +29,8 @@ export const LOCAL_SETTINGS: Settings = {
   indexShards: 1,
   reclaimAgeMs: 60_000,
   spentKeyMs: 600_000,
-  reportMs: 30_000,
+  indexPassMs: 600_000,
+  reportMs: 5_000,
 };
 
 /** Cloudflare: objects live on many machines. */

@@ -1,0 +1,256 @@
+/**
+ * BlockObject serialises the allocations of one block: everything true about its addresses is here.
+ * May import: core, rpc, platform. Rule: decide in pure code inside one transaction; memory is a hint.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { AddressRecord, BlockCounts } from "../src/core/allocation.ts";
+import { applyChanges, BlockDraft, type BlockTimes, countBlock, ordinalState, recordOf } from "../src/core/block.ts";
+import { claim, noteRetired, releaseAffinity, retire, retireDueAt } from "../src/core/block-affinity.ts";
+import { allocate, undo } from "../src/core/block-allocate.ts";
+import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
+import { type Cidr, parseCidr } from "../src/core/cidr.ts";
+import { invariant } from "../src/core/invariant.ts";
+import { inRanges } from "../src/core/ordinal.ts";
+import type * as rpc from "../src/rpc/block.ts";
+import { productionRuntime } from "./production.ts";
+import type { Runtime } from "./runtime.ts";
+import { BLOCK_MIGRATIONS, blockStamp, type LoadedBlock, loadBlock, saveBlock, stampOf } from "./storage/block-rows.ts";
+import { type Counters, Store } from "./storage/store.ts";
+
+/** How long the alarm waits before it tries again what it could not do, ms. */
+const RETIRE_RETRY_MS = 5_000;
+
+export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
+  readonly #store: Store;
+  readonly #runtime: Runtime;
+  readonly #times: BlockTimes;
+  #loaded: LoadedBlock | undefined;
+  #cidr: { readonly text: string; readonly cidr: Cidr } | undefined;
+  #alarmAt: number | undefined;
+
+  constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
+    super(ctx, env);
+    this.#runtime = runtime;
+    this.#times = runtime.settings;
+    this.#store = new Store(ctx.storage, BLOCK_MIGRATIONS);
+  }
+
+  async claim(request: rpc.ClaimRequest): Promise<rpc.ClaimAnswer> {
+    this.#store.countCall("claim");
+    return this.#decide(request.block, (draft) => claim(draft, request));
+  }
+
+  async releaseAffinity(request: rpc.ReleaseAffinityRequest): Promise<rpc.ReleaseAffinityAnswer> {
+    this.#store.countCall("releaseAffinity");
+    return this.#decide(request.block, (draft) => {
+      const answer = releaseAffinity(draft, request);
+      this.#armRetire(draft, request.cooldownMs);
+      return answer;
+    });
+  }
+
+  async allocate(request: rpc.AllocateRequest): Promise<{ outcomes: rpc.AllocateOutcome[] }> {
+    this.#store.countCall("allocate");
+    const outcomes = this.#decide(request.block, (draft) =>
+      request.items.map((item) => allocateOne(draft, item)),
+    );
+    return { outcomes };
+  }
+
+  async undo(request: rpc.BlockTarget & rpc.UndoItem): Promise<rpc.UndoAnswer> {
+    this.#store.countCall("undo");
+    return { undone: this.#decide(request.block, (draft) => undo(draft, request)) };
+  }
+
+  async holds(request: rpc.HoldsRequest): Promise<rpc.HoldsAnswer> {
+    this.#store.countCall("holds");
+    return { held: holds(this.#read(request.block), request) };
+  }
+
+  async releaseHandle(request: rpc.ReleaseHandleRequest): Promise<rpc.ReleaseHandleAnswer> {
+    this.#store.countCall("releaseHandle");
+    const policy = { reserved: [], cooldownMs: request.cooldownMs };
+    return { keys: this.#release(request.block, policy, (draft) => releaseHandle(draft, request)) };
+  }
+
+  async releaseAddresses(request: rpc.ReleaseAddressesRequest): Promise<rpc.ReleaseAddressesAnswer> {
+    this.#store.countCall("releaseAddresses");
+    const policy = { reserved: [], cooldownMs: request.cooldownMs };
+    const outcomes = this.#release(request.block, policy, (draft) =>
+      request.items.map((item) => releaseAddress(draft, item, request.cooldownMs)),
+    );
+    return { outcomes };
+  }
+
+  async describe(request: rpc.DescribeRequest): Promise<rpc.BlockView> {
+    this.#store.countCall("describe");
+    return view(this.#read(request.block), request);
+  }
+
+  /** Retires the block when it is ownerless and empty, and tells the Pool until it has heard. */
+  override async alarm(): Promise<void> {
+    this.#store.countCall("alarm");
+    this.#alarmAt = undefined;
+    try {
+      await this.#retire();
+    } catch {
+      // Whatever failed, the alarm must live on: the Pool waits for this block's word.
+      this.#setAlarm(this.#runtime.now() + RETIRE_RETRY_MS);
+    }
+  }
+
+  async counters(): Promise<Counters> {
+    return this.#store.counters;
+  }
+
+  async #retire(): Promise<void> {
+    const known = this.#store.row<{ header: string }>("SELECT header FROM block WHERE id = 1");
+    if (known === undefined) return;
+    const { block, owner } = JSON.parse(known.header) as { block: string; owner?: string };
+    if (owner !== undefined) return;
+    const leased = await this.#runtime.policy.current(this.#runtime.now());
+    if (leased === undefined) return this.#setAlarm(this.#runtime.now() + RETIRE_RETRY_MS);
+    const cooldownMs = leased.policy.config.ipCooldownSeconds * 1000;
+    const { epoch, header } = this.#decide(block, (draft) => {
+      const told = retire(draft, cooldownMs);
+      this.#armRetire(draft, cooldownMs);
+      return { epoch: told, header: draft.header };
+    });
+    if (epoch === undefined || header === undefined) return;
+    const { pool, poolCidr, incarnation } = header;
+    const blockSize = this.#cidrOf(block).prefix;
+    const port = this.#runtime.ports.pool(pool, incarnation);
+    await port.retired({ pool, incarnation, cidr: poolCidr, blockSize, block, epoch });
+    this.#decide(block, (draft) => noteRetired(draft, epoch));
+  }
+
+  /** Runs a release and tells the owner, or the Pool, when others may gain by it. */
+  #release<T>(block: string, policy: rpc.BlockPolicy, release: (draft: BlockDraft) => T): T {
+    const { answer, changed, after, draft } = this.#decide(block, (working) => {
+      const before = countBlock(working, policy);
+      const released = release(working);
+      const counted = countBlock(working, policy);
+      this.#armRetire(working, policy.cooldownMs);
+      return { answer: released, changed: transition(before, counted), after: counted, draft: working };
+    });
+    if (changed.gainedRoom || changed.emptied) this.#announce(draft, block, after);
+    return answer;
+  }
+
+  /** Lets the directory know; losing it costs only a worse guess, so nobody waits. */
+  #announce(draft: BlockDraft, block: string, counts: BlockCounts): void {
+    const header = draft.header;
+    if (header === undefined) return;
+    const { pool, poolCidr: cidr, incarnation, owner } = header;
+    const target = { pool, incarnation, cidr, blockSize: draft.cidr.prefix };
+    const { ports } = this.#runtime;
+    const told =
+      owner === undefined
+        ? ports.pool(pool, incarnation).report({ ...target, blocks: [{ block, counts }] })
+        : ports.host(owner).blockChanged({ host: owner, block, counts });
+    Promise.resolve(told).catch(() => undefined);
+  }
+
+  /** Reads, decides and writes in one transaction; memory follows what was stored. */
+  #decide<T>(block: string, decide: (draft: BlockDraft) => T): T {
+    const now = this.#runtime.now();
+    const cidr = this.#cidrOf(block);
+    const { answer, loaded, draft } = this.#store.transaction(() => {
+      const current = this.#fresh(block);
+      const working = new BlockDraft(current.state, cidr, now, this.#times);
+      const decided = decide(working);
+      saveBlock(this.#store, working.changes());
+      return { answer: decided, loaded: current, draft: working };
+    });
+    const changes = draft.changes();
+    if (changes.header === undefined && changes.rows.length === 0) return answer;
+    const state = applyChanges(loaded.state, changes);
+    const headerText = state.header === undefined ? undefined : JSON.stringify(state.header);
+    this.#loaded = { state, stamp: stampOf(headerText, Math.max(state.header?.counter ?? 0, state.counter)) };
+    return answer;
+  }
+
+  /** The state in memory if storage has not moved on (an old instance may have lived on), else a new load. */
+  #fresh(block: string): LoadedBlock {
+    if (this.#loaded === undefined || this.#loaded.stamp !== blockStamp(this.#store)) {
+      this.#loaded = loadBlock(this.#store);
+    }
+    const header = this.#loaded.state.header;
+    invariant(header === undefined || header.block === block, `this object is ${header?.block}, not ${block}`);
+    return this.#loaded;
+  }
+
+  #read(block: string): BlockDraft {
+    return new BlockDraft(this.#fresh(block).state, this.#cidrOf(block), this.#runtime.now(), this.#times);
+  }
+
+  #cidrOf(block: string): Cidr {
+    if (this.#cidr?.text !== block) {
+      const parsed = parseCidr(block);
+      invariant(parsed.ok, `${block} is no block`);
+      this.#cidr = { text: block, cidr: parsed.value };
+    }
+    return this.#cidr.cidr;
+  }
+
+  /** Part of the same commit as the decision: a due time must not be lost between two writes. */
+  #armRetire(draft: BlockDraft, cooldownMs: number): void {
+    const due = retireDueAt(draft, cooldownMs);
+    if (due !== undefined && due !== this.#alarmAt) this.#setAlarm(due);
+  }
+
+  #setAlarm(due: number): void {
+    this.#alarmAt = due;
+    void this.ctx.storage.setAlarm(due);
+  }
+}
+
+/** One element's defect must not fail its neighbours. */
+function allocateOne(draft: BlockDraft, item: rpc.AllocateItem): rpc.AllocateOutcome {
+  try {
+    return draft.attempt(() => allocate(draft, item));
+  } catch (failure) {
+    return { kind: "failed", message: failure instanceof Error ? failure.message : "defect" };
+  }
+}
+
+function view(draft: BlockDraft, request: rpc.DescribeRequest): rpc.BlockView {
+  const { header } = draft;
+  const { cooldownMs, reserved } = request.policy;
+  const wanted = request.records;
+  const records: AddressRecord[] = [];
+  if (wanted !== undefined) {
+    for (const row of [...draft.rows()].sort((one, other) => one.ordinal - other.ordinal)) {
+      const state = ordinalState(draft, row.ordinal, cooldownMs);
+      const record = state === "allocated" || state === "cooling" ? recordOf(draft, row, cooldownMs) : undefined;
+      if (record === undefined) continue;
+      if (wanted !== "all" && "handle" in wanted && record.handle !== wanted.handle) continue;
+      if (wanted !== "all" && "address" in wanted && record.address !== wanted.address) continue;
+      records.push(record);
+    }
+  }
+  const counts = countBlock(draft, request.policy);
+  return {
+    exists: header !== undefined && (header.owner !== undefined || counts.allocated + counts.cooling > 0),
+    ...(header?.owner === undefined ? {} : { owner: header.owner }),
+    ...(header?.claimedAt === undefined ? {} : { claimedAt: header.claimedAt }),
+    epoch: header?.epoch ?? 0,
+    sequenceNumber: draft.counter,
+    counts,
+    records,
+    ...(request.map === true ? { map: mapOf(draft, reserved, cooldownMs) } : {}),
+  };
+}
+
+function mapOf(draft: BlockDraft, reserved: rpc.BlockPolicy["reserved"], cooldownMs: number): string {
+  let map = "";
+  for (let ordinal = 0; ordinal < draft.capacity; ordinal += 1) {
+    const state = ordinalState(draft, ordinal, cooldownMs);
+    const isBorrowed = draft.row(ordinal)?.current?.host !== draft.owner;
+    if (state === "host_reserved") map += "w";
+    else if (state === "allocated") map += isBorrowed ? "b" : "#";
+    else if (state === "cooling") map += "c";
+    else map += inRanges(reserved, ordinal) ? "r" : ".";
+  }
+  return map;
+}

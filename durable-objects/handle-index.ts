@@ -1,0 +1,150 @@
+/**
+ * HandleIndexObject serialises the request keys of one shard of handles: which block each went to.
+ * May import: core, rpc, platform. Rule: written before the block may hold, removed on its final answer.
+ */
+import { DurableObject } from "cloudflare:workers";
+import { cleanUp, type KeyRow, move, reserve, settle } from "../src/core/key-index.ts";
+import type * as rpc from "../src/rpc/handle-index.ts";
+import { productionRuntime } from "./production.ts";
+import type { Runtime } from "./runtime.ts";
+import { HANDLE_INDEX_MIGRATIONS, rowOfKey, rowsAfter, rowsOfHandle, saveKeys } from "./storage/handle-index-rows.ts";
+import { type Counters, Store } from "./storage/store.ts";
+
+/** Rows that one slice of the clean-up looks at; bounds the calls of one event. */
+const SLICE_ROWS = 256;
+/** Pause between two slices of one pass, ms. */
+const SLICE_PAUSE_MS = 1_000;
+const BEGIN = { handle: "", key: "", block: "" };
+
+export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleIndexPort {
+  readonly #store: Store;
+  readonly #runtime: Runtime;
+  /** Where the pass over old rows goes on; memory only: a new instance begins anew. */
+  #place: { handle: string; key: string; block: string } = BEGIN;
+  #writtenSincePass = true;
+  #isArmed = false;
+
+  constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
+    super(ctx, env);
+    this.#runtime = runtime;
+    this.#store = new Store(ctx.storage, HANDLE_INDEX_MIGRATIONS);
+  }
+
+  async reserve(request: { items: readonly rpc.ReserveItem[] }): Promise<{ outcomes: rpc.ReserveOutcome[] }> {
+    this.#store.countCall("reserve");
+    const now = this.#runtime.now();
+    const outcomes = this.#store.transaction(() =>
+      request.items.map((item) => {
+        const decided = reserve(rowsOfHandle(this.#store, item.handle), item, now, this.#runtime.settings);
+        saveKeys(this.#store, decided.changes);
+        return decided.outcome;
+      }),
+    );
+    this.#armPass();
+    return { outcomes };
+  }
+
+  async move(request: rpc.MoveItem): Promise<rpc.MoveOutcome> {
+    this.#store.countCall("move");
+    const now = this.#runtime.now();
+    return this.#store.transaction(() => {
+      const decided = move(rowsOfHandle(this.#store, request.handle), request, now, this.#runtime.settings);
+      saveKeys(this.#store, decided.changes);
+      return decided.outcome;
+    });
+  }
+
+  async list(request: { handle: string }): Promise<{ rows: KeyRow[] }> {
+    this.#store.countCall("list");
+    return { rows: rowsOfHandle(this.#store, request.handle).filter((row) => row.state === "reserved") };
+  }
+
+  async settle(request: { items: readonly rpc.SettleItem[] }): Promise<{ changed: number }> {
+    this.#store.countCall("settle");
+    return { changed: this.#settle(request.items) };
+  }
+
+  /** Passes over old rows, a bounded slice per alarm: release by address leaves its row to this. */
+  override async alarm(): Promise<void> {
+    this.#store.countCall("alarm");
+    this.#isArmed = true;
+    let pauseMs = SLICE_PAUSE_MS;
+    try {
+      const isPassOver = await this.#cleanSlice();
+      if (isPassOver) {
+        const goOn = this.#writtenSincePass;
+        this.#writtenSincePass = false;
+        this.#isArmed = goOn;
+        if (!goOn) return;
+        pauseMs = this.#runtime.settings.indexPassMs;
+      }
+    } catch {
+      // A block that cannot be asked now is asked in the next pass; the alarm must live on.
+    }
+    void this.ctx.storage.setAlarm(this.#runtime.now() + pauseMs);
+  }
+
+  async counters(): Promise<Counters> {
+    return this.#store.counters;
+  }
+
+  #settle(items: readonly rpc.SettleItem[]): number {
+    const now = this.#runtime.now();
+    return this.#store.transaction(() => {
+      let changed = 0;
+      for (const item of items) {
+        const changes = settle(rowOfKey(this.#store, item.handle, item.key, item.block), item, now);
+        saveKeys(this.#store, changes);
+        changed += changes.put.length + changes.remove.length;
+      }
+      return changed;
+    });
+  }
+
+  /** Looks at the next rows; true when the pass has come to its end. */
+  async #cleanSlice(): Promise<boolean> {
+    const now = this.#runtime.now();
+    const rows = rowsAfter(this.#store, this.#place, SLICE_ROWS);
+    const last = rows.at(-1);
+    this.#place = last === undefined || rows.length < SLICE_ROWS ? BEGIN : last;
+    const verdicts = rows.map((row) => ({ row, verdict: cleanUp(row, now, this.#runtime.settings) }));
+    const old = verdicts.filter(({ verdict }) => verdict === "drop").map(({ row }) => row);
+    if (old.length > 0) this.#store.transaction(() => saveKeys(this.#store, { put: [], remove: old }));
+    const asked = verdicts.filter(({ verdict }) => verdict === "ask").map(({ row }) => row);
+    await Promise.all([...byBlock(asked)].map(([block, ofBlock]) => this.#ask(block, ofBlock)));
+    return this.#place === BEGIN;
+  }
+
+  /** Asks a block whether it holds the keys; what it finally does not hold, or released, is settled. */
+  async #ask(block: string, rows: readonly KeyRow[]): Promise<void> {
+    const keys = rows.map(({ handle, key, until }) => ({ handle, key, finalAfter: until }));
+    const { held } = await this.#runtime.ports.block(block).holds({ block, keys });
+    const settled = rows.flatMap(({ handle, key, until }, index): rpc.SettleItem[] => {
+      const word = held[index];
+      if (word === "released") return [{ handle, key, block, until, outcome: "released" }];
+      return word === "not_held" ? [{ handle, key, block, until, outcome: "absent" }] : [];
+    });
+    if (settled.length > 0) this.#settle(settled);
+  }
+
+  /** Sees that an alarm is set; one that is set already stays. */
+  #armPass(): void {
+    this.#writtenSincePass = true;
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    const due = this.#runtime.now() + this.#runtime.settings.indexPassMs;
+    void this.ctx.storage.getAlarm().then((alarmAt) => {
+      if (alarmAt === null) return this.ctx.storage.setAlarm(due);
+    });
+  }
+}
+
+function byBlock(rows: readonly KeyRow[]): Map<string, KeyRow[]> {
+  const grouped = new Map<string, KeyRow[]>();
+  for (const row of rows) {
+    const list = grouped.get(row.block) ?? [];
+    list.push(row);
+    grouped.set(row.block, list);
+  }
+  return grouped;
+}

@@ -1,0 +1,133 @@
+/**
+ * Who owns a block: claim, release of the affinity, retirement. Pure.
+ * May import: core only. A block moves only to a higher epoch, whoever asks.
+ */
+import { type BlockDraft, countBlock, holdsAddress, isEmpty } from "./block.ts";
+import type { ClaimAnswer, ClaimRequest, ReleaseAffinityAnswer, ReleaseAffinityRequest } from "./block-messages.ts";
+import { invariant } from "./invariant.ts";
+import { stateOf } from "./ordinal.ts";
+
+const NOTHING_RESERVED = { reserved: [] } as const;
+
+/** Tells whether a message may still create something, and whether it was ever allowed to. */
+export function deadline(draft: BlockDraft, until: number): "open" | "late" {
+  invariant(Number.isFinite(until), "a message that creates something must say until when");
+  const latest = draft.now + draft.times.untilMs + draft.times.skewMs;
+  invariant(until <= latest, `until lies ${until - draft.now} ms ahead; more than 2 s + skew is refused`);
+  return draft.now > until ? "late" : "open";
+}
+
+/**
+ * Decides a claim: accepted iff the epoch is higher than the block's and the owner is the same, or
+ * there is none and the block is empty.
+ * Invariant: a refused claim on an ownerless block still stores the epoch, so that no older one lands.
+ */
+export function claim(draft: BlockDraft, request: ClaimRequest): ClaimAnswer {
+  if (deadline(draft, request.until) === "late") return { kind: "late" };
+  const header = draft.header;
+  const epoch = header?.epoch ?? 0;
+  const owner = header?.owner;
+  if (request.epoch <= epoch) return refused(owner, epoch);
+  if (owner !== undefined && owner !== request.owner) return refused(owner, epoch);
+  const accepted = owner === request.owner || isEmpty(draft, request.cooldownMs);
+  const born = owner === undefined && accepted;
+  draft.putHeader({
+    block: request.block,
+    pool: request.pool,
+    poolCidr: request.poolCidr,
+    incarnation: Math.max(request.incarnation, header?.incarnation ?? 0),
+    epoch: request.epoch,
+    ...(accepted ? { owner: request.owner } : {}),
+    ...(accepted ? { claimedAt: born ? draft.now : (header?.claimedAt ?? draft.now) } : {}),
+    ...reservedEnds(draft, request, born),
+  });
+  if (!accepted) return refused(undefined, request.epoch);
+  return { kind: "accepted", counts: countBlock(draft, { ...NOTHING_RESERVED, cooldownMs: request.cooldownMs }) };
+}
+
+function refused(owner: string | undefined, epoch: number): ClaimAnswer {
+  return owner === undefined ? { kind: "refused", epoch } : { kind: "refused", owner, epoch };
+}
+
+/** Addresses are set aside for the host only at a block's birth. */
+function reservedEnds(draft: BlockDraft, request: ClaimRequest, born: boolean) {
+  const ends = born ? request.hostReserved : draft.header?.hostReserved;
+  return ends === undefined ? {} : { hostReserved: ends };
+}
+
+/**
+ * Decides the release of an affinity.
+ * Invariant: without an owner a higher epoch is stored all the same: a claim under way dies.
+ */
+export function releaseAffinity(draft: BlockDraft, request: ReleaseAffinityRequest): ReleaseAffinityAnswer {
+  const header = draft.header;
+  const epoch = header?.epoch ?? 0;
+  const owner = header?.owner;
+  if (request.epoch < epoch) return withOwner("stale", owner, epoch);
+  if (owner !== undefined && owner !== request.owner) return withOwner("not_owner", owner, epoch);
+  const empty = isEmpty(draft, request.cooldownMs);
+  const target = {
+    block: request.block,
+    pool: request.pool,
+    poolCidr: request.poolCidr,
+    incarnation: Math.max(request.incarnation, header?.incarnation ?? 0),
+    epoch: request.epoch,
+  };
+  if (owner !== undefined && request.mustBeEmpty && !empty) {
+    const kept = header?.hostReserved === undefined ? {} : { hostReserved: header.hostReserved };
+    const claimedAt = header?.claimedAt === undefined ? {} : { claimedAt: header.claimedAt };
+    draft.putHeader({ ...target, owner, ...claimedAt, ...kept });
+    return { kind: "block_not_empty", ...occupancy(draft, request.cooldownMs) };
+  }
+  if (owner !== undefined || request.epoch > epoch) draft.putHeader(target);
+  return { kind: empty ? "closed" : "draining" };
+}
+
+function withOwner(kind: "stale" | "not_owner", owner: string | undefined, epoch: number): ReleaseAffinityAnswer {
+  return owner === undefined ? { kind, epoch } : { kind, owner, epoch };
+}
+
+function occupancy(draft: BlockDraft, cooldownMs: number): { allocated: number; cooling: number } {
+  const tally = { allocated: 0, cooling: 0 };
+  for (const row of draft.rows()) {
+    const state = stateOf(row, cooldownMs, draft.now);
+    if (state === "allocated" || state === "cooling") tally[state] += 1;
+  }
+  return tally;
+}
+
+/**
+ * When an ownerless block that holds nothing may retire: cooled, and no late message can ask for its
+ * rows any more. Absent while there is nothing to do.
+ */
+export function retireDueAt(draft: BlockDraft, cooldownMs: number): number | undefined {
+  const header = draft.header;
+  if (header === undefined || header.owner !== undefined || header.retiredEpoch === header.epoch) return undefined;
+  if (holdsAddress(draft)) return undefined;
+  const waitMs = Math.max(cooldownMs, draft.times.untilMs + 2 * draft.times.skewMs);
+  let due = draft.now;
+  for (const row of draft.rows()) due = Math.max(due, (row.ended[0]?.releasedAt ?? 0) + waitMs);
+  return due;
+}
+
+/**
+ * Retires an ownerless block whose time has come: its rows go, its counter and epoch stay.
+ * Returns the epoch to tell the Pool, or undefined when it is not time or all is told.
+ */
+export function retire(draft: BlockDraft, cooldownMs: number): number | undefined {
+  const due = retireDueAt(draft, cooldownMs);
+  const header = draft.header;
+  if (header === undefined || due === undefined || due > draft.now) return undefined;
+  const { counter: _counter, at: _at, ...rest } = header;
+  draft.dropRows();
+  draft.putHeader(rest);
+  return header.epoch;
+}
+
+/** Notes that the Pool has acknowledged the retirement at that epoch. */
+export function noteRetired(draft: BlockDraft, epoch: number): void {
+  const header = draft.header;
+  if (header === undefined || header.owner !== undefined || header.epoch !== epoch) return;
+  const { counter: _counter, at: _at, ...rest } = header;
+  draft.putHeader({ ...rest, retiredEpoch: epoch });
+}

@@ -1,0 +1,162 @@
+/**
+ * Handing out addresses of one block: automatic, exact, replayed; and undo. Pure.
+ * May import: core only. The block knows no policy but what the message says.
+ */
+import type { AddressRecord } from "./allocation.ts";
+import { type BlockDraft, addressText, countBlock, holdsAddress, ordinalState, recordOf } from "./block.ts";
+import { deadline } from "./block-affinity.ts";
+import type { AllocateItem, AllocateOutcome, UndoItem } from "./block-messages.ts";
+import { invariant } from "./invariant.ts";
+import { freeAt, inRanges, type OrdinalRow, pruneEnded } from "./ordinal.ts";
+
+/** What a block remembers of a key. */
+interface KeyTrace {
+  readonly held: readonly OrdinalRow[];
+  /** An address of the key was released here. */
+  readonly wasReleased: boolean;
+}
+
+/** Looks up what a key holds or held. */
+export function traceKey(draft: BlockDraft, handle: string, key: string): KeyTrace {
+  const held: OrdinalRow[] = [];
+  let wasReleased = false;
+  for (const row of draft.rows()) {
+    if (row.current?.handle === handle && row.current.key === key) held.push(row);
+    if (row.ended.some((tenure) => tenure.handle === handle && tenure.key === key)) wasReleased = true;
+  }
+  held.sort((one, other) => (one.current?.sequenceNumber ?? 0) - (other.current?.sequenceNumber ?? 0));
+  return { held, wasReleased };
+}
+
+/** Tells whether a "no" is final: every earlier attempt's time has passed. */
+export function isFinal(draft: BlockDraft, finalAfter: number | undefined): boolean {
+  return finalAfter === undefined || draft.now > finalAfter + draft.times.skewMs;
+}
+
+/**
+ * Decides one element. Same key: what it holds, with a new touch. Else free addresses, the one free
+ * for longest first, reserved ones left in their place.
+ * Invariant: I1, I7 (automatic), I8, I12, I13.
+ */
+export function allocate(draft: BlockDraft, item: AllocateItem): AllocateOutcome {
+  invariant(Number.isInteger(item.count) && item.count >= 1, "a count is at least 1");
+  const trace = traceKey(draft, item.handle, item.key);
+  if (trace.held.length > 0) return found(draft, item, trace.held);
+  if (trace.wasReleased) return { kind: "spent", counts: countBlock(draft, item.policy) };
+  const time = deadline(draft, item.until);
+  if (time === "late") return { kind: "late" };
+  const final = isFinal(draft, item.finalAfter);
+  if (item.replayOnly === true) return { kind: "full", final, counts: countBlock(draft, item.policy) };
+  if (!accepts(draft, item)) {
+    return draft.owner === undefined
+      ? { kind: "affinity_lost", final }
+      : { kind: "affinity_lost", owner: draft.owner, final };
+  }
+  if (item.ordinal !== undefined) return assign(draft, item, item.ordinal, final);
+  const chosen = chooseFree(draft, item);
+  if (chosen.length === 0) return { kind: "full", final, counts: countBlock(draft, item.policy) };
+  return created(draft, item, chosen);
+}
+
+/** Only a block that has an owner or holds an address gives any; strict affinity: only to its owner. */
+function accepts(draft: BlockDraft, item: AllocateItem): boolean {
+  const owner = draft.owner;
+  if (item.owner !== undefined && owner !== item.owner) return false;
+  if (item.strict && owner !== item.host) return false;
+  return owner !== undefined || holdsAddress(draft);
+}
+
+function found(draft: BlockDraft, item: AllocateItem, held: readonly OrdinalRow[]): AllocateOutcome {
+  const records = held.map((row) => {
+    const touched = { ...row, number: draft.nextNumber(), at: draft.now };
+    draft.put(touched);
+    return mustRecord(draft, touched, item.policy.cooldownMs);
+  });
+  const granted = held[0]?.current?.granted ?? held.length;
+  return { kind: "found", records, granted, counts: countBlock(draft, item.policy) };
+}
+
+/** Free, unreserved ordinals: never used ones ascending, then by when they were freed. */
+function chooseFree(draft: BlockDraft, item: AllocateItem): number[] {
+  const { cooldownMs, reserved } = item.policy;
+  const unused: number[] = [];
+  const used: { ordinal: number; freedAt: number }[] = [];
+  for (let ordinal = 0; ordinal < draft.capacity && unused.length < item.count; ordinal += 1) {
+    if (inRanges(reserved, ordinal) || ordinalState(draft, ordinal, cooldownMs) !== "free") continue;
+    const freedAt = draft.row(ordinal)?.ended[0]?.freedAt;
+    if (freedAt === undefined) unused.push(ordinal);
+    else used.push({ ordinal, freedAt });
+  }
+  used.sort((one, other) => one.freedAt - other.freedAt);
+  return [...unused, ...used.map(({ ordinal }) => ordinal)].slice(0, item.count);
+}
+
+function assign(draft: BlockDraft, item: AllocateItem, ordinal: number, final: boolean): AllocateOutcome {
+  invariant(ordinal >= 0 && ordinal < draft.capacity, "the ordinal lies outside the block");
+  const { cooldownMs } = item.policy;
+  const state = ordinalState(draft, ordinal, cooldownMs);
+  if (state === "free") return created(draft, item, [ordinal]);
+  const row = draft.row(ordinal);
+  const record = row === undefined ? undefined : recordOf(draft, row, cooldownMs);
+  return {
+    kind: "taken",
+    state,
+    ...(record === undefined ? {} : { record }),
+    ...(state === "cooling" ? { freeAt: freeAt(row, cooldownMs) } : {}),
+    final,
+    counts: countBlock(draft, item.policy),
+  };
+}
+
+function created(draft: BlockDraft, item: AllocateItem, ordinals: readonly number[]): AllocateOutcome {
+  const inFlightMs = draft.times.untilMs + 2 * draft.times.skewMs;
+  const age = { inFlightMs, spentKeyMs: draft.times.spentKeyMs };
+  const records = ordinals.map((ordinal) => {
+    const number = draft.nextNumber();
+    const row: OrdinalRow = {
+      ordinal,
+      number,
+      at: draft.now,
+      current: {
+        handle: item.handle,
+        key: item.key,
+        granted: ordinals.length,
+        host: item.host,
+        use: item.use,
+        attributes: item.attributes,
+        leakCollection: item.leakCollection,
+        sequenceNumber: number,
+        allocatedAt: draft.now,
+      },
+      ended: pruneEnded(draft.row(ordinal)?.ended ?? [], draft.now, age),
+    };
+    draft.put(row);
+    return mustRecord(draft, row, item.policy.cooldownMs);
+  });
+  return { kind: "created", records, counts: countBlock(draft, item.policy) };
+}
+
+/**
+ * Puts addresses back as they were before an attempt was told that it created them: old place in the
+ * queue, no cooldown. Whatever was handed out again or released meanwhile stays.
+ * Invariant: I12; names key and touch, so it never meets another attempt's allocation.
+ */
+export function undo(draft: BlockDraft, item: UndoItem): string[] {
+  const undone: string[] = [];
+  const touches = new Map(item.addresses.map(({ address, touch }) => [address, touch]));
+  for (const row of [...draft.rows()]) {
+    const address = addressText(draft, row.ordinal);
+    const isSame = row.current?.handle === item.handle && row.current.key === item.key;
+    if (!isSame || touches.get(address) !== row.number) continue;
+    const { current: _undone, ...rest } = row;
+    draft.put({ ...rest, number: draft.nextNumber(), at: draft.now });
+    undone.push(address);
+  }
+  return undone;
+}
+
+function mustRecord(draft: BlockDraft, row: OrdinalRow, cooldownMs: number): AddressRecord {
+  const record = recordOf(draft, row, cooldownMs);
+  invariant(record !== undefined, "an allocated address has a record");
+  return record;
+}

@@ -1,0 +1,195 @@
+/**
+ * What is asked of a block and what it answers. Types only; the decisions are in block-*.ts.
+ * Rule: every message that may create something carries `until`; fields are only added, optional.
+ */
+import type { AddressRecord, Attributes, BlockCounts, LeakCollection, OrdinalRanges, Use } from "./allocation.ts";
+
+/** Which block is meant; an object cannot know its own name, so every message says it. */
+export interface BlockTarget {
+  /** Canonical CIDR. */
+  readonly block: string;
+  /** Incarnation of the pool: the floor of epochs and sequence numbers. */
+  readonly incarnation: number;
+  readonly pool: string;
+  readonly poolCidr: string;
+}
+
+/** The caller's leased policy, as far as one block needs it. */
+export interface BlockPolicy {
+  readonly reserved: OrdinalRanges;
+  readonly cooldownMs: number;
+}
+
+export interface ClaimRequest extends BlockTarget {
+  readonly owner: string;
+  readonly epoch: number;
+  readonly until: number;
+  readonly cooldownMs: number;
+  /** Ordinals at both ends that are never handed out, from the block's birth. */
+  readonly hostReserved?: { readonly start: number; readonly end: number; readonly handle?: string; readonly note?: string };
+}
+
+export type ClaimAnswer =
+  | { readonly kind: "accepted"; readonly counts: BlockCounts }
+  | { readonly kind: "refused"; readonly owner?: string; readonly epoch: number }
+  | { readonly kind: "late" };
+
+export interface ReleaseAffinityRequest extends BlockTarget {
+  readonly owner: string;
+  readonly epoch: number;
+  readonly mustBeEmpty: boolean;
+  readonly cooldownMs: number;
+}
+
+export type ReleaseAffinityAnswer =
+  | { readonly kind: "closed" | "draining" }
+  | { readonly kind: "stale" | "not_owner"; readonly owner?: string; readonly epoch: number }
+  | { readonly kind: "block_not_empty"; readonly allocated: number; readonly cooling: number };
+
+/** One request's wish for addresses of this block. */
+export interface AllocateItem {
+  readonly handle: string;
+  readonly key: string;
+  readonly host: string;
+  readonly use: Use;
+  readonly attributes: Attributes;
+  readonly ownerSlot?: "active" | "alternate";
+  readonly leakCollection: LeakCollection;
+  /** How many; with `ordinal`, 1. */
+  readonly count: number;
+  /** An exact assignment: this ordinal, reserved or not. */
+  readonly ordinal?: number;
+  /** Only what the key holds already is answered; nothing is created. */
+  readonly replayOnly?: boolean;
+  /** The block must have this owner, else affinity_lost. */
+  readonly owner?: string;
+  /** Strict affinity: only the block's own host may take addresses. */
+  readonly strict: boolean;
+  readonly policy: BlockPolicy;
+  readonly until: number;
+  /** Latest `until` of earlier attempts with this key; a "no" before it + ε is not final. */
+  readonly finalAfter?: number;
+}
+
+export type AllocateOutcome =
+  | { readonly kind: "created"; readonly records: readonly AddressRecord[]; readonly counts: BlockCounts }
+  | {
+      /** The key holds these already; `granted` is how many it got at first. */
+      readonly kind: "found";
+      readonly records: readonly AddressRecord[];
+      readonly granted: number;
+      readonly counts: BlockCounts;
+    }
+  | { /** The key's addresses here were released. */ readonly kind: "spent"; readonly counts: BlockCounts }
+  | { readonly kind: "full"; readonly final: boolean; readonly counts: BlockCounts }
+  | {
+      /** Exact assignment: the ordinal is not free. */
+      readonly kind: "taken";
+      readonly state: "allocated" | "cooling" | "host_reserved";
+      readonly record?: AddressRecord;
+      readonly freeAt?: number;
+      readonly final: boolean;
+      readonly counts: BlockCounts;
+    }
+  | { readonly kind: "late" }
+  | { readonly kind: "affinity_lost"; readonly owner?: string; readonly final: boolean }
+  /** The element contradicts itself or the block; a defect of the caller, its neighbours are not touched. */
+  | { readonly kind: "failed"; readonly message: string };
+
+export interface AllocateRequest extends BlockTarget {
+  readonly items: readonly AllocateItem[];
+}
+
+/** Undo of what one attempt was told it created. */
+export interface UndoItem {
+  readonly handle: string;
+  readonly key: string;
+  readonly addresses: readonly { readonly address: string; readonly touch: number }[];
+}
+
+export interface UndoAnswer {
+  /** Addresses put back as they were. */
+  readonly undone: readonly string[];
+}
+
+/** Asks whether keys are held; the answer is final for those whose time has passed. */
+export interface HoldsRequest {
+  readonly block: string;
+  readonly keys: readonly { readonly handle: string; readonly key: string; readonly finalAfter: number }[];
+}
+
+export interface HoldsAnswer {
+  /** `released`: the key held addresses here and was spent by a release. */
+  readonly held: readonly ("held" | "released" | "not_held" | "not_final")[];
+}
+
+export interface ReleaseHandleRequest {
+  readonly block: string;
+  readonly handle: string;
+  readonly keys: readonly { readonly key: string; readonly finalAfter: number }[];
+  readonly cooldownMs: number;
+  /** An agent's reach: only addresses of this host. */
+  readonly onlyHost?: string;
+}
+
+export interface KeyRelease {
+  readonly key: string;
+  /** `released`: the key holds nothing here any more. `kept`: outside the caller's reach. */
+  readonly outcome: "released" | "absent" | "not_final" | "kept";
+  readonly records: readonly AddressRecord[];
+}
+
+export interface ReleaseHandleAnswer {
+  readonly keys: readonly KeyRelease[];
+}
+
+export interface AddressRelease {
+  readonly address: string;
+  readonly handle?: string;
+  readonly sequenceNumber?: number;
+  /** Neither guard is needed. */
+  readonly force?: boolean;
+  readonly onlyHost?: string;
+}
+
+export type AddressReleaseOutcome =
+  | { readonly kind: "released"; readonly address: string; readonly handle: string; readonly freeAt: number; readonly sequenceNumber: number }
+  | { readonly kind: "already_free"; readonly address: string; readonly freeAt?: number }
+  | { readonly kind: "not_in_any_block"; readonly address: string }
+  | {
+      readonly kind: "rejected";
+      readonly address: string;
+      readonly code: "sequence_mismatch" | "handle_mismatch" | "host_mismatch" | "address_taken";
+      readonly sequenceNumber: number;
+    };
+
+export interface ReleaseAddressesRequest {
+  readonly block: string;
+  readonly items: readonly AddressRelease[];
+  readonly cooldownMs: number;
+}
+
+export interface ReleaseAddressesAnswer {
+  readonly outcomes: readonly AddressReleaseOutcome[];
+}
+
+export interface DescribeRequest {
+  readonly block: string;
+  readonly policy: BlockPolicy;
+  /** Records too: all, or of one handle, or of one address. */
+  readonly records?: "all" | { readonly handle: string } | { readonly address: string };
+  /** One character per ordinal: . free, # allocated, b borrowed, c cooling, r reserved, w host-reserved. */
+  readonly map?: boolean;
+}
+
+export interface BlockView {
+  /** False for a block that was never claimed or has retired. */
+  readonly exists: boolean;
+  readonly owner?: string;
+  readonly claimedAt?: number;
+  readonly epoch: number;
+  readonly sequenceNumber: number;
+  readonly counts: BlockCounts;
+  readonly records: readonly AddressRecord[];
+  readonly map?: string;
+}

@@ -1,0 +1,125 @@
+/**
+ * Taking addresses back: by handle and key, by address. Pure.
+ * May import: core only. A release that does not match changes nothing and says so (I3).
+ */
+import { parseAddress } from "./address.ts";
+import type { AddressRecord } from "./allocation.ts";
+import { type BlockDraft, countBlock, isHostReserved, recordOf } from "./block.ts";
+import { isFinal, traceKey } from "./block-allocate.ts";
+import type {
+  AddressRelease,
+  AddressReleaseOutcome,
+  HoldsAnswer,
+  HoldsRequest,
+  KeyRelease,
+  ReleaseHandleRequest,
+} from "./block-messages.ts";
+import { containsAddress, ordinalOf } from "./cidr.ts";
+import { type EndedTenure, freeAt, type OrdinalRow, pruneEnded } from "./ordinal.ts";
+
+/** Ends the tenure of an allocated address: it cools from now on. */
+function end(draft: BlockDraft, row: OrdinalRow): OrdinalRow {
+  const tenure = row.current;
+  if (tenure === undefined) return row;
+  const number = draft.nextNumber();
+  // The block's time is never earlier than any time it stored, so no older release lies after this.
+  const ended: EndedTenure = { ...tenure, releasedAt: draft.now, freedAt: number };
+  const age = {
+    inFlightMs: draft.times.untilMs + 2 * draft.times.skewMs,
+    spentKeyMs: draft.times.spentKeyMs,
+  };
+  const released: OrdinalRow = {
+    ordinal: row.ordinal,
+    number,
+    at: draft.now,
+    ended: pruneEnded([ended, ...row.ended], draft.now, age),
+  };
+  draft.put(released);
+  return released;
+}
+
+/**
+ * Releases what the named keys of a handle hold here. A key that holds nothing was released before,
+ * or is absent: finally, or perhaps only not yet.
+ */
+export function releaseHandle(draft: BlockDraft, request: ReleaseHandleRequest): KeyRelease[] {
+  return request.keys.map(({ key, finalAfter }) => {
+    const trace = traceKey(draft, request.handle, key);
+    const mine = trace.held.filter((row) => isInReach(row, request.onlyHost));
+    if (trace.held.length > mine.length) {
+      return { key, outcome: "kept", records: releaseAll(draft, mine, request.cooldownMs) };
+    }
+    if (mine.length > 0) return { key, outcome: "released", records: releaseAll(draft, mine, request.cooldownMs) };
+    if (trace.wasReleased) return { key, outcome: "released", records: [] };
+    return { key, outcome: isFinal(draft, finalAfter) ? "absent" : "not_final", records: [] };
+  });
+}
+
+function releaseAll(draft: BlockDraft, rows: readonly OrdinalRow[], cooldownMs: number): AddressRecord[] {
+  return rows.flatMap((row) => recordOf(draft, end(draft, row), cooldownMs) ?? []);
+}
+
+function isInReach(row: OrdinalRow, onlyHost: string | undefined): boolean {
+  return onlyHost === undefined || row.current?.host === onlyHost;
+}
+
+/** Tells for each key whether the block holds it, and whether a "no" is final. */
+export function holds(draft: BlockDraft, request: HoldsRequest): HoldsAnswer["held"] {
+  return request.keys.map(({ handle, key, finalAfter }) => {
+    const trace = traceKey(draft, handle, key);
+    if (trace.held.length > 0) return "held";
+    if (trace.wasReleased) return "released";
+    return isFinal(draft, finalAfter) ? "not_held" : "not_final";
+  });
+}
+
+/**
+ * Releases one address, guarded by its number or handle unless forced.
+ * Invariant: I3. A guarded release of an address whose last allocation had that number is success.
+ */
+export function releaseAddress(draft: BlockDraft, item: AddressRelease, cooldownMs: number): AddressReleaseOutcome {
+  const parsed = parseAddress(item.address);
+  const address = item.address;
+  if (!parsed.ok || !containsAddress(draft.cidr, parsed.value)) return { kind: "not_in_any_block", address };
+  const ordinal = ordinalOf(draft.cidr, parsed.value);
+  const row = draft.row(ordinal);
+  if (isHostReserved(draft.header, draft.capacity, ordinal)) {
+    return { kind: "rejected", address, code: "address_taken", sequenceNumber: draft.counter };
+  }
+  if (row?.current === undefined) return notAllocated(row, item, cooldownMs);
+  const { handle, sequenceNumber, host } = row.current;
+  if (item.sequenceNumber !== undefined && item.sequenceNumber !== sequenceNumber) {
+    return { kind: "rejected", address, code: "sequence_mismatch", sequenceNumber };
+  }
+  if (item.handle !== undefined && item.handle !== handle) {
+    return { kind: "rejected", address, code: "handle_mismatch", sequenceNumber };
+  }
+  if (item.onlyHost !== undefined && item.onlyHost !== host) {
+    return { kind: "rejected", address, code: "host_mismatch", sequenceNumber };
+  }
+  const released = end(draft, row);
+  return { kind: "released", address, handle, freeAt: freeAt(released, cooldownMs), sequenceNumber };
+}
+
+function notAllocated(
+  row: OrdinalRow | undefined,
+  item: AddressRelease,
+  cooldownMs: number,
+): AddressReleaseOutcome {
+  const address = item.address;
+  const last = row?.ended[0];
+  if (last === undefined) return { kind: "already_free", address };
+  const isStale = item.sequenceNumber !== undefined && item.sequenceNumber !== last.sequenceNumber;
+  if (isStale) return { kind: "rejected", address, code: "sequence_mismatch", sequenceNumber: last.sequenceNumber };
+  return { kind: "already_free", address, freeAt: freeAt(row, cooldownMs) };
+}
+
+/** Tells what a release changed for others: room where there was none, or a block that became empty. */
+export function transition(
+  before: ReturnType<typeof countBlock>,
+  after: ReturnType<typeof countBlock>,
+): { readonly gainedRoom: boolean; readonly emptied: boolean } {
+  const hadRoom = before.available > 0 || before.cooling > 0;
+  const hasRoom = after.available > 0 || after.cooling > 0;
+  return { gainedRoom: !hadRoom && hasRoom, emptied: before.allocated > 0 && after.allocated === 0 };
+}

@@ -1,0 +1,89 @@
+/**
+ * One address of a block: what its row remembers and which of three states it is in.
+ * May import: core only. Free is derived from time, never stored.
+ */
+import type { Attributes, LeakCollection, OrdinalRanges, Use } from "./allocation.ts";
+
+/**
+ * One time in the hands of one key.
+ * Units: times in milliseconds since 1970; numbers come from the block's one counter.
+ */
+export interface Tenure {
+  readonly handle: string;
+  readonly key: string;
+  /** How many addresses of this block the key got at first. */
+  readonly granted: number;
+  readonly host: string;
+  readonly use: Use;
+  readonly attributes: Attributes;
+  readonly alternateAttributes?: Attributes;
+  readonly leakCollection: LeakCollection;
+  readonly sequenceNumber: number;
+  readonly allocatedAt: number;
+}
+
+/** A tenure that has ended. `freedAt` orders the queue of free addresses. */
+export interface EndedTenure extends Tenure {
+  readonly releasedAt: number;
+  readonly freedAt: number;
+}
+
+/**
+ * The row of an ordinal that was used at least once.
+ * Invariant: `number` is the block's counter at the row's last transition; it is the touch of an
+ * allocated address. `ended` lists past tenures, newest first.
+ */
+export interface OrdinalRow {
+  readonly ordinal: number;
+  readonly number: number;
+  /** The block's time at the row's last transition. */
+  readonly at: number;
+  readonly current?: Tenure;
+  readonly ended: readonly EndedTenure[];
+}
+
+export type OrdinalState = "free" | "allocated" | "cooling" | "host_reserved";
+
+/** When a released address may be given out again; 0 for one that was never used. */
+export function freeAt(row: OrdinalRow | undefined, cooldownMs: number): number {
+  const last = row?.ended[0];
+  return last === undefined ? 0 : last.releasedAt + cooldownMs;
+}
+
+/** Derives the state of an ordinal that is not host-reserved (I2: exactly one). */
+export function stateOf(row: OrdinalRow | undefined, cooldownMs: number, now: number): OrdinalState {
+  if (row === undefined) return "free";
+  if (row.current !== undefined) return "allocated";
+  return freeAt(row, cooldownMs) <= now ? "free" : "cooling";
+}
+
+/** Tells whether an ordinal lies in one of the ranges. */
+export function inRanges(ranges: OrdinalRanges, ordinal: number): boolean {
+  return ranges.some(([first, last]) => first <= ordinal && ordinal <= last);
+}
+
+/** How many past tenures a row keeps at most, however young they are beyond the in-flight time. */
+export const ENDED_MAX = 16;
+
+/**
+ * Drops what no late message and no replay can ask for any more.
+ * Invariant: the newest tenure stays (undo and getAddress need it), and every one that is younger
+ * than `inFlightMs` (a message that left before the release may still arrive).
+ */
+export function pruneEnded(
+  ended: readonly EndedTenure[],
+  now: number,
+  age: { readonly inFlightMs: number; readonly spentKeyMs: number },
+): EndedTenure[] {
+  const kept = ended.filter((tenure, index) => {
+    const since = now - tenure.releasedAt;
+    return index === 0 || since < age.inFlightMs || (index < ENDED_MAX && since < age.spentKeyMs);
+  });
+  // Only the newest is shown to people; of the others the key is all that matters.
+  return kept.map((tenure, index) => (index === 0 ? tenure : withoutAttributes(tenure)));
+}
+
+function withoutAttributes(tenure: EndedTenure): EndedTenure {
+  const { alternateAttributes: _dropped, ...rest } = tenure;
+  return { ...rest, attributes: {} };
+}
