@@ -43,6 +43,8 @@ export class ObjectDatabase {
   readonly #parts = new Map<string, string[]>();
   #begun = false;
   #written = false;
+  /** Did the open transaction change the schema? */
+  #hasNewSchema = false;
   #depth = 0;
   #alarmCommitted: number | null = null;
 
@@ -92,7 +94,7 @@ export class ObjectDatabase {
       this.rowsOpen = before.rows;
       this.#written = before.written;
       this.alarm = before.alarm;
-      this.#statements.clear();
+      if (this.#hasNewSchema) this.#forgetStatements();
       throw thrown;
     } finally {
       this.#depth--;
@@ -116,7 +118,7 @@ export class ObjectDatabase {
       this.#written = true;
       this.rowsOpen += 1;
     }
-    this.#statements.clear();
+    this.#forgetStatements();
     this.setAlarm(null);
   }
 
@@ -133,7 +135,7 @@ export class ObjectDatabase {
   rollback(): void {
     if (this.#begun) this.#db.exec("ROLLBACK");
     this.alarm = this.#alarmCommitted;
-    this.#statements.clear();
+    if (this.#hasNewSchema) this.#forgetStatements();
     this.#close();
   }
 
@@ -146,7 +148,14 @@ export class ObjectDatabase {
   #close(): void {
     this.#begun = false;
     this.#written = false;
+    this.#hasNewSchema = false;
     this.rowsOpen = 0;
+  }
+
+  /** What was learned of statements rests on the schema. */
+  #forgetStatements(): void {
+    this.#statements.clear();
+    this.#hasNewSchema = true;
   }
 
   #begin(): void {
@@ -185,8 +194,8 @@ export class ObjectDatabase {
       changes = Number(statement.run(...values).changes);
     }
     if (effect.kind === "schema") {
-      this.#statements.clear();
       changes = this.#schemaVersion() === schema ? 0 : 1;
+      if (changes > 0) this.#forgetStatements();
     }
     const rowsWritten = effect.kind === "read" ? 0 : changes * prepared.rowsPerChange;
     this.rowsOpen += rowsWritten;

@@ -27,6 +27,8 @@ import type { InstanceFaults } from "./record.ts";
 import { type Job, type RunLimits, Scheduler, SimulationError } from "./scheduler.ts";
 import { effectOf } from "./sql-text.ts";
 
+export type { ObjectClass, Place } from "./objects.ts";
+
 export interface WorldOptions extends Making {
   seed?: number;
   /** Virtual time at the start, milliseconds since 1970. */
