@@ -74,6 +74,84 @@ test("a crash after the commit keeps the writes and loses the answer", async () 
   expect(await sim.ask(A, "value")).toBe(2);
 });
 
+test("a crash after the answer left loses the memory only", async () => {
+  const sim = world();
+  sim.crash(A, "after-send", "add");
+  expect(await sim.ask(A, "add", 1)).toBe(1);
+  expect(sim.isLive(A)).toBe(false);
+  expect(await sim.ask(A, "remembered")).toBe(0);
+  expect(await sim.ask(A, "value")).toBe(1);
+});
+
+test("an object that aborts itself loses what it has just written", async () => {
+  const sim = world();
+  await sim.ask(A, "add", 1);
+  const call = sim.call(A, "addAndAbort", 10);
+  await sim.run();
+  expect(call.error).toMatchObject({ durableObjectReset: true });
+  expect(await sim.ask(A, "value")).toBe(1);
+});
+
+test("deleteAll leaves no table and no alarm", async () => {
+  const sim = world();
+  await sim.ask(A, "add", 1);
+  await sim.ask(A, "remind", sim.now + 500);
+  await sim.ask(A, "clear");
+  expect(sim.rows(A, "SELECT name FROM sqlite_master")).toEqual([]);
+  expect(sim.alarmOf(A)).toBeNull();
+  expect(await sim.ask(A, "add", 1)).toBe(1);
+});
+
+test("a restart of the process loses the memory of all objects and no committed row", async () => {
+  const sim = world();
+  await sim.ask(CALLER, "relay", A, 1);
+  sim.restart();
+  expect([A, CALLER].map((name) => sim.isLive(name))).toEqual([false, false]);
+  expect(await sim.ask(CALLER, "log")).toEqual([]);
+  expect(await sim.ask(CALLER, "relay", A, 1)).toBe(2);
+});
+
+test("scripts delay, repeat and reorder messages", async () => {
+  const sim = world();
+  const start = sim.now;
+  sim.delay({ method: "add", kind: "request" }, 500);
+  const slow = sim.call(A, "add", 1);
+  const quick = sim.call(A, "add", 1);
+  await sim.run();
+  expect([slow.value, quick.value]).toEqual([2, 1]);
+  expect(slow.settledAt).toBeGreaterThanOrEqual(start + 500);
+  sim.duplicate({ method: "add", kind: "request" }, 1_000);
+  expect(await sim.ask(A, "add", 1)).toBe(3);
+  expect(await sim.ask(A, "value")).toBe(4);
+  const held = sim.hold(({ kind, args }) => kind === "request" && args[0] === 7);
+  const calls = [sim.call(A, "add", 7), sim.call(A, "add", 7)];
+  await sim.run();
+  held.releaseNext();
+  await sim.run();
+  expect(calls.map((call) => call.state)).toEqual(["done", "pending"]);
+  expect(held.messages).toHaveLength(1);
+});
+
+test("each object has its own clock, which may go back", async () => {
+  const sim = world({ clockOffset: ({ objectName }) => (objectName === A ? 2_000 : 0) });
+  const [fast, right] = await Promise.all([sim.ask<number>(A, "now"), sim.ask<number>("counter:b", "now")]);
+  expect(fast - right).toBe(2_000);
+  sim.setClock(A, -2_000);
+  expect(await sim.ask<number>(A, "now")).toBeLessThan(right);
+});
+
+test("a full disk refuses writes and serves reads", async () => {
+  const sim = world();
+  await sim.ask(A, "add", 1);
+  sim.setFull(A, true);
+  const call = sim.call(A, "add", 1);
+  await sim.run();
+  expect(call.error?.message).toContain("SQLITE_FULL");
+  expect(await sim.ask(A, "value")).toBe(1);
+  sim.setFull(A, false);
+  expect(await sim.ask(A, "add", 1)).toBe(2);
+});
+
 test("a crash between two turns keeps the first turn's writes only", async () => {
   const sim = world();
   sim.crash(A, "before-commit", "sync");

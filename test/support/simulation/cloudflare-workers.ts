@@ -13,9 +13,3 @@ export abstract class DurableObject<Env = unknown> {
     this.env = env;
   }
 }
-
-/** The base class of values that cross calls by reference; the simulation refuses to send one. */
-export abstract class RpcTarget {}
-
-/** The module-wide environment: empty, since a simulated object is given its own. */
-export const env: Record<string, unknown> = {};

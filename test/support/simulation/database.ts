@@ -38,7 +38,7 @@ export class ObjectDatabase {
   alarm: number | null = null;
   /** Makes every write fail as on a full disk. */
   full = false;
-  readonly #db: DatabaseSync;
+  readonly #db = new DatabaseSync(":memory:");
   readonly #statements = new Map<string, Prepared>();
   readonly #parts = new Map<string, string[]>();
   #begun = false;
@@ -47,10 +47,6 @@ export class ObjectDatabase {
   #hasNewSchema = false;
   #depth = 0;
   #alarmCommitted: number | null = null;
-
-  constructor(path = ":memory:") {
-    this.#db = new DatabaseSync(path);
-  }
 
   /** Is there something that a crash now would lose? */
   get isDirty(): boolean {

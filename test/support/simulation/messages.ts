@@ -30,7 +30,10 @@ export interface Message {
   readonly bound?: number;
 }
 
-/** Picks messages by their fields (all given ones must match), or by a function. */
+/**
+ * Picks messages by their fields (all given ones must match), or by a function.
+ * Shape: without `kind`, requests and answers alike; an answer's `from` is the callee.
+ */
 export type Match = MessagePattern | ((message: Message) => boolean);
 
 export interface MessagePattern {

@@ -45,7 +45,7 @@ const ALARM_RETRY_MS = 2_000;
 
 export class ObjectRecord implements InstanceHost {
   readonly place: Endpoint;
-  readonly database: ObjectDatabase;
+  readonly database = new ObjectDatabase();
   readonly scheduler: Scheduler;
   readonly #shared: Shared;
   readonly #alive = new Set<Instance>();
@@ -57,9 +57,8 @@ export class ObjectRecord implements InstanceHost {
   /** The alarm whose handler runs, to be restored when the handler is cut off. */
   #firing: { instance: Instance; time: number; retries: number } | undefined;
 
-  constructor(place: Endpoint, shared: Shared, clockOffset: number, path?: string) {
+  constructor(place: Endpoint, shared: Shared, clockOffset: number) {
     this.place = place;
-    this.database = new ObjectDatabase(path);
     this.scheduler = shared.scheduler;
     this.#shared = shared;
     this.#clockOffset = clockOffset;

@@ -61,7 +61,13 @@ export class SimulatedCursor implements Iterable<Row> {
   }
 }
 
-export class SimulatedStorage {
+/** The calls that must have the platform's own shape; `sql` is checked by its use. */
+type Platform = Pick<
+  DurableObjectStorage,
+  "transactionSync" | "sync" | "setAlarm" | "getAlarm" | "deleteAlarm" | "deleteAll"
+>;
+
+export class SimulatedStorage implements Platform {
   readonly sql: {
     exec(query: string, ...bindings: unknown[]): SimulatedCursor;
     readonly databaseSize: number;

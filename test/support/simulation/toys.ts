@@ -13,6 +13,7 @@ import type { SimulatedStorage } from "./storage.ts";
 interface State {
   readonly storage: SimulatedStorage;
   blockConcurrencyWhile<T>(work: () => Promise<T>): Promise<T>;
+  abort(reason: string): void;
 }
 
 /** Settled by a test, outside any turn: stands for a real timer, digest or file. */
@@ -25,11 +26,13 @@ export class CounterObject extends DurableObject {
   }
 
   #calls = 0;
+  readonly #ctx: State;
   readonly #storage: SimulatedStorage;
   readonly #place: Place;
 
   constructor(ctx: State, env: unknown, place: Place) {
     super(ctx, env);
+    this.#ctx = ctx;
     this.#storage = ctx.storage;
     this.#place = place;
   }
@@ -72,6 +75,16 @@ export class CounterObject extends DurableObject {
     } finally {
       this.#storage.sql.exec("CREATE TABLE IF NOT EXISTS seen (n INTEGER PRIMARY KEY) STRICT");
     }
+  }
+
+  /** Writes, and ends its own instance before the write is durable. */
+  async addAndAbort(n: number): Promise<void> {
+    this.#add(n);
+    this.#ctx.abort("on purpose");
+  }
+
+  async clear(): Promise<void> {
+    await this.#storage.deleteAll();
   }
 
   async remind(at: number): Promise<void> {
