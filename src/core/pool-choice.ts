@@ -102,7 +102,7 @@ function stateOf({ definition }: CompiledPool, request: PoolRequest): Verdict {
   if (definition.disabled) return { rule: "pool_disabled" };
   const longest = longestBlockPrefix(request.family, request.hostReserved);
   if (definition.blockSize <= longest) return USABLE;
-  const detail = `its blocks are /${definition.blockSize}; the host's own addresses need /${longest} or larger`;
+  const detail = `its blocks are /${definition.blockSize}; the host needs /${longest} or larger`;
   return { rule: "block_too_small", detail };
 }
 

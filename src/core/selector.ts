@@ -27,10 +27,10 @@ export interface Selector {
 
 /** Characters of a selector or a value that an explanation repeats. */
 const EXCERPT_MAX = 96;
-/** Reasons that an explanation lists for an `||`. */
+/** Reasons that an explanation lists for one `&&` or `||`. */
 const REASONS_MAX = 3;
 
-/** Tells whether a set of labels matches. Source: docs of selectors; absent labels satisfy only negations. */
+/** Tells whether a set of labels matches. A label that is absent satisfies only `!=`, `not in` and `!`. */
 export function matches(selector: Selector, labels: Labels): boolean {
   return holds(selector.root, labels);
 }
@@ -135,8 +135,7 @@ function reasonFor(expression: Expression, labels: Labels, value: boolean): stri
     case "or": {
       const deciding = expression.operands.filter((operand) => holds(operand, labels) === value);
       const reasons = new Set(deciding.map((operand) => reasonFor(operand, labels, value)));
-      const needsAll = (expression.kind === "or") !== value;
-      return [...reasons].slice(0, needsAll ? REASONS_MAX : 1).join(", ");
+      return [...reasons].slice(0, REASONS_MAX).join(", ");
     }
     default: {
       const present = labelOf(labels, expression.key);

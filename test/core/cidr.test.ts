@@ -132,6 +132,10 @@ describe("ranges", () => {
         const wider = blockOf(address, Math.max(0, near.prefix - up));
         const narrower = blockOf(address, Math.min(width, near.prefix + down));
         expect(containsCidr(wider, near) && containsCidr(near, narrower)).toBe(true);
+        for (const other of [wider, narrower, far]) {
+          const inside = near.base <= other.base && lastAddress(other) <= lastAddress(near);
+          expect(containsCidr(near, other)).toBe(near.family === other.family && inside);
+        }
         const disjoint =
           near.family !== far.family || near.base > lastAddress(far) || far.base > lastAddress(near);
         expect(overlaps(near, far)).toBe(!disjoint);

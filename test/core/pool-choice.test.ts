@@ -65,7 +65,7 @@ describe("without a list", () => {
         pool: "small",
         outcome: "skipped",
         rule: "block_too_small",
-        detail: "its blocks are /31; the host's own addresses need /29 or larger",
+        detail: "its blocks are /31; the host needs /29 or larger",
       },
       {
         kind: "pool",
@@ -104,8 +104,14 @@ describe("without a list", () => {
   });
 
   it("a load balancer's host has no labels", () => {
-    const pools = { lb: { cidr: "10.0.0.0/24", allowedUses: ["LoadBalancer"] } };
-    expect(choose(pools, { use: "LoadBalancer", hostLabels: { a: "b" } }).pools).toEqual(["lb"]);
+    const pools = {
+      lb: { cidr: "10.0.0.0/24", allowedUses: ["LoadBalancer"] },
+      labelled: { cidr: "10.0.1.0/24", nodeSelector: "has(a)" },
+    };
+    expect(choose(pools, { use: "LoadBalancer", hostLabels: { a: "b" } })).toMatchObject({
+      pools: ["lb"],
+      rules: { lb: "ok", labelled: "node_selector" },
+    });
   });
 });
 

@@ -147,6 +147,12 @@ describe("explainMismatch", () => {
     ["!has(gpu)", { gpu: "x" }, "selector !has(gpu); label gpu is 'x'"],
     ["has(a) && has(b)", { a: "" }, "selector has(a) && has(b); no label b"],
     ["has(a) || has(b)", {}, "selector has(a) || has(b); no label a, no label b"],
+    ["has(a) && has(b) && has(c)", { b: "" }, "selector has(a) && has(b) && has(c); no label a, no label c"],
+    [
+      "has(a)||has(b)||has(c)||has(d)",
+      {},
+      "selector has(a)||has(b)||has(c)||has(d); no label a, no label b, no label c",
+    ],
     ["!(has(a) || has(b))", { b: "1" }, "selector !(has(a) || has(b)); label b is '1'"],
     ["!all()", {}, "selector !all(); all() always holds"],
   ])("says of %j on %j", (text, labels, line) => {
