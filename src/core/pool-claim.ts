@@ -1,0 +1,65 @@
+/**
+ * Which block a claim is answered with, and when counts are worth a row.
+ * May import: core only. Decides from hints and extents; the caller verifies the chosen row.
+ */
+import type { BlockCounts } from "./allocation.ts";
+import { startPosition } from "./block-grid.ts";
+import { type ExcludedPositions, type ExtentSource, excludedAt, firstFree } from "./extents.ts";
+import type { DirectoryBlock, PoolDirectory } from "./pool-directory.ts";
+
+/** What a claim asks for, by positions. */
+export interface ClaimWish {
+  readonly owner: string;
+  /** Blocks for which the owner has a row. */
+  readonly known: ReadonlySet<bigint>;
+  readonly tried: ReadonlySet<bigint>;
+  readonly excluded: ExcludedPositions;
+}
+
+export type ClaimChoice =
+  | { readonly kind: "own" | "reclaim"; readonly block: DirectoryBlock }
+  | { readonly kind: "free"; readonly position: bigint }
+  | { readonly kind: "none" };
+
+/**
+ * Chooses the owner's block that it does not know, else a free one, else one to ask back.
+ * Invariant: never a draining block, never an excluded one.
+ */
+export function chooseBlock(
+  directory: PoolDirectory,
+  extents: ExtentSource,
+  positions: bigint,
+  wish: ClaimWish,
+  now: number,
+): ClaimChoice {
+  for (const block of directory.ownedBy(wish.owner)) {
+    const isKnown = wish.known.has(block.position);
+    if (!isKnown && excludedAt(wish.excluded, block.position) === undefined) return { kind: "own", block };
+  }
+  const start = startPosition(wish.owner, positions);
+  const position = firstFree(extents, positions, start, wish.excluded);
+  if (position !== undefined) return { kind: "free", position };
+  const block = directory.reclaimCandidate(wish.owner, wish.tried, wish.excluded, now);
+  return block === undefined ? { kind: "none" } : { kind: "reclaim", block };
+}
+
+/** Milliseconds between two writes of a block that turns full and not full again and again. */
+const FULL_STORED_MS = 30_000;
+
+/**
+ * Tells whether counts are worth a row: the block turned empty or not empty, full or not full.
+ * Why: after a wake these hints spare other owners useless tries; exact figures come with reports.
+ */
+export function isWorthStoring(stored: BlockCounts | undefined, counts: BlockCounts | undefined): boolean {
+  if (isEmpty(stored) !== isEmpty(counts)) return true;
+  if (isFull(stored) === isFull(counts)) return false;
+  return (counts?.asOf ?? 0) - (stored?.asOf ?? 0) >= FULL_STORED_MS;
+}
+
+function isEmpty(counts: BlockCounts | undefined): boolean {
+  return counts === undefined || (counts.allocated === 0 && counts.cooling === 0);
+}
+
+function isFull(counts: BlockCounts | undefined): boolean {
+  return counts !== undefined && counts.available === 0;
+}
