@@ -77,10 +77,10 @@ export class PolicyCache implements PolicySource {
     return await this.#patiently(this.#next.answer);
   }
 
-  /** Begins a call when the one before it has ended. */
+  /** Begins a call when the one before it has ended, or has taken a quarter of the time there is. */
   #follow(before: Request, now: number): Request {
     const begin = async (): Promise<LeasedPolicy | undefined> => {
-      await this.#patiently(before.answer);
+      await this.#patiently(before.answer, this.#needs.timeoutMs / 4);
       if (this.#next === next) this.#next = undefined;
       return await this.#begin(this.#needs.now()).answer;
     };
@@ -135,8 +135,8 @@ export class PolicyCache implements PolicySource {
   }
 
   /** Waits for an answer that another event may have begun, as long as this event can. */
-  async #patiently<T>(answer: Promise<T>): Promise<T | undefined> {
-    const { sleep, timeoutMs } = this.#needs;
+  async #patiently<T>(answer: Promise<T>, timeoutMs = this.#needs.timeoutMs): Promise<T | undefined> {
+    const { sleep } = this.#needs;
     const outcome = await callOnce(() => answer, { timeoutMs, sleep });
     return outcome.kind === "answered" ? outcome.value : undefined;
   }
