@@ -75,13 +75,14 @@ function evidenceOnWire(evidence: EvidenceByCode[Code]): Wire["Evidence"] | unde
   const written: Record<string, unknown> = {};
   for (const key of EVIDENCE_KEYS) if (given[key] !== undefined) written[key] = given[key];
   if (typeof given.freeAt === "number") written.freeAt = timeText(given.freeAt);
-  if (Array.isArray(given.shortfall)) written.shortfall = (given.shortfall as Shortfall[]).map(shortfallOnWire);
+  if (Array.isArray(given.shortfall))
+    written.shortfall = (given.shortfall as Shortfall[]).map(shortfallOnWire);
   return Object.keys(written).length === 0 ? undefined : (written as Wire["Evidence"]);
 }
 
 /** Whether repeating helps: where a time is known, waiting is what helps. */
-function retryOf(row: { retry: Retry }, rejection: Rejection): Retry {
-  return row.retry === "after_change" && rejection.retryAfterSeconds !== undefined ? "later" : row.retry;
+function retryOf(retry: Retry, retryAfterSeconds: number | undefined): Retry {
+  return retry === "after_change" && retryAfterSeconds !== undefined ? "later" : retry;
 }
 
 /**
@@ -105,7 +106,7 @@ export function problemBody<C extends Code>(
     code: rejection.code,
     detail: row.detail(evidence),
     requestId,
-    retry: retryOf(row, rejection),
+    retry: retryOf(row.retry, rejection.retryAfterSeconds),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     hint: row.hint === undefined ? row.next : row.hint(evidence, context),
     ...(errors === undefined ? {} : { errors }),
@@ -121,9 +122,14 @@ export function problemResponse(
   headers: Record<string, string> = {},
 ): Response {
   const body = problemBody(rejection, requestId, context);
-  const answer = new Headers({ ...headers, "Content-Type": "application/problem+json", "X-Request-Id": requestId });
+  const answer = new Headers({
+    ...headers,
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": requestId,
+  });
   answer.set("Cache-Control", "no-store");
-  if (body.status === 429 || body.status === 503) answer.set("Retry-After", String(body.retryAfterSeconds ?? 1));
+  if (body.status === 429 || body.status === 503)
+    answer.set("Retry-After", String(body.retryAfterSeconds ?? 1));
   if (body.status === 401) answer.set("WWW-Authenticate", "Bearer");
   return new Response(JSON.stringify(body), { status: body.status, headers: answer });
 }

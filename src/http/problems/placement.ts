@@ -94,7 +94,8 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     next: "Register the host with PUT /v1/hosts/{host}, then repeat the request.",
     evidence: ["host"],
     detail: ({ host }) => `${host} is not registered.`,
-    hint: ({ host }) => `Register it: PUT /v1/hosts/${host} with its labels. The node agent does this at start.`,
+    hint: ({ host }) =>
+      `Register it: PUT /v1/hosts/${host} with its labels. The node agent does this at start.`,
   },
   host_removing: {
     status: 409,
@@ -125,7 +126,8 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     next: "Add or enable a pool of this family, or add the use to a pool's allowedUses.",
     evidence: shortageEvidence,
     detail: (e) => `${noAddress(e)}: no enabled IPv${e.family} pool qualifies.${firstExclusion(e)}`,
-    hint: (e) => `Add or enable an IPv${e.family} pool (PUT /v1/pools/{pool}), or add the use to its allowedUses.`,
+    hint: (e) =>
+      `Add or enable an IPv${e.family} pool (PUT /v1/pools/{pool}), or add the use to its allowedUses.`,
   },
   no_pool_selects_host: {
     status: 409,
@@ -141,7 +143,8 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "The handle holds as many addresses as it may",
     retry: "no",
-    meaning: "The request limits the addresses of its handle, and the handle holds fewer than it asks for but too many to add.",
+    meaning:
+      "The request limits the addresses of its handle, and the handle holds fewer than it asks for but too many to add.",
     next: "Release addresses of the handle, or raise maxPerHandle.",
     evidence: ["handle", "limit", "allocated", "family"],
     detail: (e) => `${e.handle} holds ${e.allocated} of at most ${e.limit} addresses.`,
@@ -169,7 +172,8 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     next: "Claim a block for the host, or switch autoAllocateBlocks on (PATCH /v1/config).",
     evidence: shortageEvidence,
     detail: (e) => `${noAddress(e)}: its blocks are full and autoAllocateBlocks is off${coolingClause(e)}.`,
-    hint: (e) => `Claim a block for ${e.host}, or switch autoAllocateBlocks on (PATCH /v1/config).${freeClause(e)}`,
+    hint: (e) =>
+      `Claim a block for ${e.host}, or switch autoAllocateBlocks on (PATCH /v1/config).${freeClause(e)}`,
   },
   strict_affinity: {
     status: 409,
@@ -180,14 +184,17 @@ export const placementProblems: ProblemRows<PlacementCode> = {
       "from blocks of others that have room.",
     next: "Add a larger pool, use smaller blocks, or release empty blocks of other hosts.",
     evidence: shortageEvidence,
-    detail: (e) => `${noAddress(e)}: only blocks of others have room, and strict affinity is on${coolingClause(e)}.`,
-    hint: (e) => `Add a larger pool, use smaller blocks, or release empty blocks of other hosts.${freeClause(e)}`,
+    detail: (e) =>
+      `${noAddress(e)}: only blocks of others have room, and strict affinity is on${coolingClause(e)}.`,
+    hint: (e) =>
+      `Add a larger pool, use smaller blocks, or release empty blocks of other hosts.${freeClause(e)}`,
   },
   pool_cooling: {
     status: 409,
     title: "All free addresses are still cooling",
     retry: "later",
-    meaning: "Nothing is free where this host may take it, but released addresses are waiting for their cooldown.",
+    meaning:
+      "Nothing is free where this host may take it, but released addresses are waiting for their cooldown.",
     next: "Wait until freeAt, or shorten ipCooldownSeconds (PATCH /v1/config).",
     evidence: shortageEvidence,
     detail: (e) => `${noAddress(e)}: nothing is free${coolingClause(e)}.`,
@@ -206,7 +213,8 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "The addresses of this key were released",
     retry: "no",
-    meaning: "The request with this key succeeded, and its addresses have been released since. The key is spent.",
+    meaning:
+      "The request with this key succeeded, and its addresses have been released since. The key is spent.",
     next: "Use a new idempotency key: a new key is a new request.",
     evidence: ["handle"],
     detail: ({ handle }) => `The addresses that ${handle} got with this key were released; the key is spent.`,

@@ -57,7 +57,8 @@ export const platformProblems: ProblemRows<PlatformCode> = {
     status: 503,
     title: "An earlier attempt is not settled",
     retry: "same_request",
-    meaning: "An earlier attempt with this key or handle may still have its effect, so this one cannot be decided yet.",
+    meaning:
+      "An earlier attempt with this key or handle may still have its effect, so this one cannot be decided yet.",
     next: "Send the same request with the same key again after Retry-After.",
     evidence: ["host", "handle"],
     retryAfterSeconds: 2,
@@ -87,7 +88,8 @@ export const platformProblems: ProblemRows<PlatformCode> = {
     status: 503,
     title: "The request's time is over",
     retry: "same_request",
-    meaning: "The time that X-Request-Timeout-Ms allows ran out, and it is certain that nothing was committed.",
+    meaning:
+      "The time that X-Request-Timeout-Ms allows ran out, and it is certain that nothing was committed.",
     next: "Send the same request with the same key again, with more time.",
     evidence: [],
     retryAfterSeconds: 1,
@@ -111,7 +113,8 @@ export const platformProblems: ProblemRows<PlatformCode> = {
     next: "Wait until maintenance is over (GET /v1/config).",
     evidence: ["reason"],
     retryAfterSeconds: 30,
-    detail: ({ reason }) => `Allocation is switched off for maintenance${reason === undefined ? "" : `: ${reason}`}.`,
+    detail: ({ reason }) =>
+      `Allocation is switched off for maintenance${reason === undefined ? "" : `: ${reason}`}.`,
   },
   not_ready: {
     status: 503,
@@ -127,7 +130,8 @@ export const platformProblems: ProblemRows<PlatformCode> = {
     status: 503,
     title: "No credentials are configured",
     retry: "later",
-    meaning: "The service has no readable IPAM_TOKENS and was not started with AUTH_MODE=none, so it answers nobody.",
+    meaning:
+      "The service has no readable IPAM_TOKENS and was not started with AUTH_MODE=none, so it answers nobody.",
     next: "Set the secret IPAM_TOKENS: a JSON list of {name, sha256, role, host?}.",
     evidence: [],
     retryAfterSeconds: 60,

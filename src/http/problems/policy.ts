@@ -43,21 +43,21 @@ export const policyProblems: ProblemRows<PolicyCode> = {
     next: "Cancel the drain with PATCH /v1/pools/{pool} and draining: false, or wait until the pool is gone.",
     evidence: ["pool"],
     detail: ({ pool }) => `Pool ${pool} is draining.`,
-    hint: ({ pool }) => `Cancel the drain: PATCH /v1/pools/${pool} with {"draining":false}, or wait until it is gone.`,
+    hint: ({ pool }) =>
+      `Cancel the drain: PATCH /v1/pools/${pool} with {"draining":false}, or wait until it is gone.`,
   },
   config_conflict: {
     status: 409,
     title: "The settings contradict each other",
     retry: "no",
     meaning:
-      "strictAffinity and autoAllocateBlocks must not go together with autoAllocateBlocks off, and " +
-      "maxBlocksPerHost above 0 needs strictAffinity.",
+      "strictAffinity and autoAllocateBlocks must not both be off, and maxBlocksPerHost above 0 needs strictAffinity.",
     next: "Change the fields together in one PATCH so that they agree.",
     evidence: ["field"],
     detail: ({ field }) =>
       field === "maxBlocksPerHost"
         ? "maxBlocksPerHost above 0 needs strictAffinity."
-        : `${field}: strict affinity needs autoAllocateBlocks.`,
+        : `${field}: strictAffinity and autoAllocateBlocks must not both be off, and a cap needs strictAffinity.`,
   },
   incarnation_conflict: {
     status: 409,

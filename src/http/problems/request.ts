@@ -80,7 +80,8 @@ export const requestProblems: ProblemRows<RequestCode> = {
     status: 401,
     title: "The credential is not known",
     retry: "after_change",
-    meaning: "The bearer token is not one that this service knows, or its signature, issuer or audience is wrong.",
+    meaning:
+      "The bearer token is not one that this service knows, or its signature, issuer or audience is wrong.",
     next: "Call GET /v1/whoami with the same token from the same machine, and compare the configured tokens.",
     evidence: [],
     detail: () => "The bearer token is not known to this service.",
@@ -98,7 +99,8 @@ export const requestProblems: ProblemRows<RequestCode> = {
     status: 403,
     title: "The role may not do this",
     retry: "after_change",
-    meaning: "The token is valid, but its role does not allow this operation. Says nothing about what exists.",
+    meaning:
+      "The token is valid, but its role does not allow this operation. Says nothing about what exists.",
     next: "Use a token with the required role.",
     evidence: ["role", "requiredRole"],
     detail: ({ role, requiredRole }) => `The role ${role} may not do this; it needs ${requiredRole}.`,
@@ -113,7 +115,8 @@ export const requestProblems: ProblemRows<RequestCode> = {
     next: "Compare the node name in the plugin's configuration with the host that the token is bound to.",
     evidence: ["host"],
     detail: ({ host }) => `This token is bound to ${host}; the request concerns something else.`,
-    hint: ({ host }) => `Act for ${host}, or compare the node name in the configuration with the token's host.`,
+    hint: ({ host }) =>
+      `Act for ${host}, or compare the node name in the configuration with the token's host.`,
   },
   route_not_found: {
     status: 404,

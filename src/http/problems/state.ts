@@ -108,7 +108,9 @@ export const stateProblems: ProblemRows<StateCode> = {
     next: "Choose an address inside an enabled pool (GET /v1/pools).",
     evidence: ["address", "pool"],
     detail: (e) =>
-      e.pool === undefined ? `${e.address} is in no pool.` : `${e.address} is in pool ${e.pool}, which is not enabled.`,
+      e.pool === undefined
+        ? `${e.address} is in no pool.`
+        : `${e.address} is in pool ${e.pool}, which is not enabled.`,
   },
   use_not_allowed: {
     status: 409,
@@ -126,13 +128,15 @@ export const stateProblems: ProblemRows<StateCode> = {
     meaning: "Strict affinity is on, and the address's block belongs to another host or to nobody.",
     next: "Choose an address in a block of this host (GET /v1/blocks?host=).",
     evidence: ["address", "block", "host"],
-    detail: (e) => `${e.address} lies in block ${e.block} of ${e.host ?? "nobody"}, and strict affinity is on.`,
+    detail: (e) =>
+      `${e.address} lies in block ${e.block} of ${e.host ?? "nobody"}, and strict affinity is on.`,
   },
   sequence_mismatch: {
     status: 409,
     title: "The address was given out again since",
     retry: "no",
-    meaning: "The sequence number is not that of the present allocation: the address was released and given out again.",
+    meaning:
+      "The sequence number is not that of the present allocation: the address was released and given out again.",
     next: reread,
     evidence: ["address", "sequenceNumber"],
     detail: (e) => `${e.address} now has sequence number ${e.sequenceNumber}.`,

@@ -3,7 +3,7 @@
  * May import: core and the schema library. Bounds come from core/limits.ts only.
  */
 import { formatAddress, parseAddress } from "../../core/address.ts";
-import { blockName, parseBlockName, parseCidr, parseCidrMasked } from "../../core/cidr.ts";
+import { blockName, parseBlockName, parseCidrMasked } from "../../core/cidr.ts";
 import type { FieldFaultCode } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { z } from "./zod.ts";
@@ -64,7 +64,9 @@ export function textMap(entriesMax: number, valueMax: number) {
       if (keys.length > entriesMax) {
         faulty(ctx, { fault: "too_many", limit: entriesMax }, `has more than ${entriesMax} entries`);
       }
-      const bad = keys.find((key) => key === "" || key.length > limits.LABEL_KEY_TEXT_MAX || !wellFormed(key));
+      const bad = keys.find(
+        (key) => key === "" || key.length > limits.LABEL_KEY_TEXT_MAX || !wellFormed(key),
+      );
       if (bad !== undefined) {
         const message = `has a key that is empty, ill-formed or longer than ${limits.LABEL_KEY_TEXT_MAX} characters`;
         faulty(ctx, { fault: "pattern", limit: limits.LABEL_KEY_TEXT_MAX }, message);
@@ -92,20 +94,20 @@ export function addressIn() {
     });
 }
 
-/** A pool's CIDR; comes out as given: the core says what is wrong with its host bits. */
-export function cidrIn() {
-  return z
-    .string()
-    .superRefine((text, ctx) => {
-      const parsed = parseCidr(text);
-      if (!parsed.ok) faulty(ctx, { fault: parsed.error.code }, parsed.error.message);
-    })
-    .openapi({
-      type: "string",
-      maxLength: limits.CIDR_TEXT_MAX,
-      example: "10.244.3.0/26",
-      description: "masked CIDR",
-    });
+/** An address that the core reads, together with the fields that it must agree with. */
+export function addressAsGiven() {
+  return z.string().max(limits.ADDRESS_TEXT_MAX).openapi({
+    example: "10.244.3.17",
+    description: ADDRESS_DESCRIPTION,
+  });
+}
+
+/** A pool's CIDR; the core reads it, and says what is wrong with its host bits. */
+export function cidrAsGiven() {
+  return z.string().max(limits.CIDR_TEXT_MAX).openapi({
+    example: "10.244.3.0/26",
+    description: "masked CIDR",
+  });
 }
 
 /** A reserved range: a CIDR whose host bits are masked, or a bare address. */

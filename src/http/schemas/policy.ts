@@ -4,7 +4,7 @@
  */
 import * as limits from "../../core/limits.ts";
 import { addressOut, cidrOut, counter, decimalCount, family, openSet, time, whole } from "./answer-fields.ts";
-import { addressIn, cidrIn, freeText, integer, reservedCidrIn } from "./fields.ts";
+import { addressAsGiven, cidrAsGiven, freeText, integer, reservedCidrIn } from "./fields.ts";
 import { z } from "./zod.ts";
 
 export const Config = z
@@ -48,7 +48,7 @@ const absentMeans = (text: string) => ({ description: `Absent means ${text}.` })
 
 export const PoolSpec = z
   .strictObject({
-    cidr: cidrIn(),
+    cidr: cidrAsGiven(),
     blockSize: integer(0, 128).optional(),
     disabled: z.boolean().openapi(absentMeans("False")).optional(),
     assignmentMode: z.enum(["Automatic", "Manual"]).openapi(absentMeans("'Automatic'")).optional(),
@@ -59,7 +59,7 @@ export const PoolSpec = z
     vxlanMode: mode().openapi(absentMeans("'Never'")).optional(),
     natOutgoing: z.boolean().openapi(absentMeans("False")).optional(),
     disableBGPExport: z.boolean().openapi(absentMeans("False")).optional(),
-    gateway: addressIn().optional(),
+    gateway: addressAsGiven().optional(),
     answerPrefix: z.enum(["block", "pool", "host"]).openapi(absentMeans("'block'")).optional(),
     warnAtPercent: warnAtPercent().openapi(absentMeans("90")).optional(),
     description: freeText(limits.FREE_TEXT_MAX).optional(),
@@ -77,7 +77,7 @@ export const PoolPatch = z
     vxlanMode: mode().optional(),
     natOutgoing: z.boolean().optional(),
     disableBGPExport: z.boolean().optional(),
-    gateway: addressIn().optional(),
+    gateway: addressAsGiven().optional(),
     answerPrefix: z.enum(["block", "pool", "host"]).optional(),
     warnAtPercent: warnAtPercent().optional(),
     description: freeText(limits.FREE_TEXT_MAX).optional(),

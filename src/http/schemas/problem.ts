@@ -57,7 +57,10 @@ export const Shortfall = z
 
 export const FieldError = z
   .object({
-    pointer: z.string().optional().openapi({ description: "JSON pointer into the body", example: "/ipv4/count" }),
+    pointer: z
+      .string()
+      .optional()
+      .openapi({ description: "JSON pointer into the body", example: "/ipv4/count" }),
     parameter: z.string().optional().openapi({ example: "limit" }),
     code: z.string(),
     message: z.string(),

@@ -1,0 +1,71 @@
+/**
+ * Writes configuration, pools and reservations as answers.
+ * May import: core, rpc and http.
+ */
+import { BLOCKS_PER_HOST_BUILT_IN } from "../../core/limits.ts";
+import type { Config, PoolDefinition, ReservationDefinition } from "../../core/policy.ts";
+import type { PoolUsageView } from "../../rpc/pool.ts";
+import { timeText } from "../problems/row.ts";
+import type { Wire } from "../schemas/components.ts";
+
+/** Writes the configuration; the cap that is in force stands beside the one that was set. */
+export function configOnWire(config: Config): Wire["Config"] {
+  const { updatedAt, maxBlocksPerHost, ...rest } = config;
+  return {
+    ...rest,
+    maxBlocksPerHost,
+    effectiveMaxBlocksPerHost: maxBlocksPerHost === 0 ? BLOCKS_PER_HOST_BUILT_IN : maxBlocksPerHost,
+    updatedAt: timeText(updatedAt),
+  };
+}
+
+/** Writes a pool with its figures. */
+export function poolOnWire(pool: PoolDefinition, usage: PoolUsageView): Wire["Pool"] {
+  const { incarnation: _internal, terminating, allowedUses, createdAt, updatedAt, ...rest } = pool;
+  const state = terminating !== undefined ? "draining" : pool.disabled ? "disabled" : "active";
+  return {
+    ...rest,
+    allowedUses: [...allowedUses],
+    state,
+    ...(terminating === undefined ? {} : { drain: drainOnWire(terminating.startedAt, usage) }),
+    usage: usageOnWire(pool, usage),
+    createdAt: timeText(createdAt),
+    updatedAt: timeText(updatedAt),
+  };
+}
+
+function drainOnWire(startedAt: number, usage: PoolUsageView): Wire["Drain"] {
+  return {
+    startedAt: timeText(startedAt),
+    allocated: Number(usage.allocated),
+    cooling: Number(usage.cooling),
+    blocks: usage.blocks,
+  };
+}
+
+function usageOnWire(pool: PoolDefinition, usage: PoolUsageView): Wire["PoolUsage"] {
+  const { nextFreeAt, asOf, ...figures } = usage;
+  return {
+    pool: pool.name,
+    cidr: pool.cidr,
+    family: pool.family,
+    ...figures,
+    ...(nextFreeAt === undefined ? {} : { nextFreeAt: timeText(nextFreeAt) }),
+    asOf: timeText(asOf),
+  };
+}
+
+/** Writes a reservation with the number of addresses that were allocated before it. */
+export function reservationOnWire(
+  reservation: ReservationDefinition,
+  addressesAllocatedInside: number,
+): Wire["Reservation"] {
+  const { reservedCIDRs, createdAt, updatedAt, ...rest } = reservation;
+  return {
+    ...rest,
+    reservedCIDRs: [...reservedCIDRs],
+    addressesAllocatedInside,
+    createdAt: timeText(createdAt),
+    updatedAt: timeText(updatedAt),
+  };
+}

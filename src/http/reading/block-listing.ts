@@ -1,0 +1,72 @@
+/**
+ * One page of blocks: the directories say which exist, each block says how it is.
+ * May import: core, rpc and http.
+ */
+import { type Rejection, rejection } from "../../core/errors.ts";
+import type { CompiledPolicy } from "../../core/policy.ts";
+import { err, ok, type Result } from "../../core/result.ts";
+import { mapBounded, OBJECTS_PER_PAGE_MAX } from "../concurrency.ts";
+import type { Call } from "../operation.ts";
+import { type PageRequest, readPage } from "../paging.ts";
+import { blockOnWire } from "../present/block.ts";
+import type { Wire } from "../schemas/components.ts";
+import type { blocksQuery } from "../schemas/parameters.ts";
+import type { z } from "../schemas/zod.ts";
+import { blocksOf, poolsByAddress } from "./block-walk.ts";
+import { blockPolicyOf, type LocatedBlock, poolOfBlock, storedCidr, storedCompiledPolicy } from "./policy.ts";
+
+type Query = z.output<typeof blocksQuery>;
+
+/** Lists one page of blocks. */
+export async function listBlockPage(
+  call: Call,
+  query: Query,
+): Promise<Result<Wire["BlockList"], Rejection<"invalid_request">>> {
+  const page = await readPage("listBlocks", query);
+  if (!page.ok) return page;
+  const policy = await storedCompiledPolicy(call);
+  const found = await locate(call, policy, query, page.value);
+  if (found === undefined) return err(invalidCursor());
+  const { located, more } = found;
+  const items = await mapBounded(located, async (one) => {
+    const { block } = one.entry;
+    const own = blockPolicyOf(policy, one.pool, one.block);
+    const view = await call.ports.block(block).describe({ block, policy: own, map: query.map ?? false });
+    return view.exists ? [blockOnWire(one, view)] : [];
+  });
+  const last = located.at(-1);
+  const next = more && last !== undefined ? { nextCursor: page.value.cursorAfter(last.entry.block) } : {};
+  return ok({ items: items.flat(), ...next });
+}
+
+/** Finds the blocks of a page; undefined when the cursor names no block of a pool. */
+async function locate(
+  call: Call,
+  policy: CompiledPolicy,
+  query: Query,
+  page: PageRequest,
+): Promise<{ located: LocatedBlock[]; more: boolean } | undefined> {
+  const limit = Math.min(page.limit, OBJECTS_PER_PAGE_MAX);
+  const pools = poolsByAddress(policy).filter(
+    ({ definition }) => query.pool === undefined || definition.name === query.pool,
+  );
+  const { after } = page;
+  const started = after === undefined ? undefined : poolOfBlock(policy, storedCidr(after));
+  if (after !== undefined && started === undefined) return undefined;
+  const located: LocatedBlock[] = [];
+  for (const pool of pools.slice(started === undefined ? 0 : pools.indexOf(started))) {
+    const from = pool === started && after !== undefined ? { after } : {};
+    const owner = query.host === undefined ? {} : { owner: query.host };
+    for await (const one of blocksOf(call, pool, { ...from, ...owner })) {
+      if (query.owned !== undefined && (one.entry.state === "owned") !== query.owned) continue;
+      if (located.length === limit) return { located, more: true };
+      located.push(one);
+    }
+  }
+  return { located, more: false };
+}
+
+function invalidCursor(): Rejection<"invalid_request"> {
+  const message = "names a block of a pool that is gone: start again";
+  return rejection("invalid_request", { errors: [{ parameter: "cursor", code: "invalid_cursor", message }] });
+}

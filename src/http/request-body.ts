@@ -1,0 +1,86 @@
+/**
+ * Reads a request's body: declared as JSON, bounded by the bytes that arrive, UTF-8, one object.
+ * May import: core. Nothing of the body is acted on before all of it was read.
+ */
+import { type Rejection, rejection } from "../core/errors.ts";
+import { err, ok, type Result } from "../core/result.ts";
+
+type BodyFault = Rejection<
+  "unsupported_media_type" | "body_too_large" | "malformed_json" | "invalid_request"
+>;
+
+const JSON_MEDIA_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
+
+/** Reads a body as one JSON object. Rejects: another media type, too many bytes, anything that is no object. */
+export async function readJsonObject(
+  request: Request,
+  bytesMax: number,
+): Promise<Result<Record<string, unknown>, BodyFault>> {
+  if (!JSON_MEDIA_TYPE.test(request.headers.get("content-type") ?? "")) {
+    return err(rejection("unsupported_media_type", {}));
+  }
+  if (Number(request.headers.get("content-length") ?? 0) > bytesMax) {
+    return err(rejection("body_too_large", { limit: bytesMax }));
+  }
+  const bytes = await readBytes(request.body, bytesMax);
+  if (bytes === undefined) return err(rejection("body_too_large", { limit: bytesMax }));
+  return parseObject(bytes);
+}
+
+/** Reads at most that many bytes; undefined when there are more. */
+async function readBytes(body: ReadableStream | null, bytesMax: number): Promise<Uint8Array | undefined> {
+  if (body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  const reader = (body as ReadableStream<Uint8Array>).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    total += value.byteLength;
+    if (total > bytesMax) {
+      await reader.cancel().catch(() => undefined);
+      return undefined;
+    }
+    chunks.push(value);
+  }
+  const joined = new Uint8Array(total);
+  let at = 0;
+  for (const chunk of chunks) {
+    joined.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return joined;
+}
+
+function parseObject(bytes: Uint8Array): Result<Record<string, unknown>, BodyFault> {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch {
+    return err(rejection("malformed_json", {}));
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return err(rejection("malformed_json", {}));
+  }
+  const forbidden = findForbiddenKey(value, "");
+  if (forbidden === undefined) return ok(value as Record<string, unknown>);
+  const fault = {
+    pointer: forbidden,
+    code: "unknown_field",
+    message: "is not a field of this request",
+  } as const;
+  return err(rejection("invalid_request", { errors: [fault] }));
+}
+
+/** Finds a key that libraries drop in silence, so that nothing is ignored without saying so. */
+function findForbiddenKey(root: object, at: string): string | undefined {
+  const open: [value: object, pointer: string][] = [[root, at]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [value, pointer] = next;
+    if (Object.hasOwn(value, "__proto__")) return `${pointer}/__proto__`;
+    for (const [key, member] of Object.entries(value)) {
+      if (typeof member === "object" && member !== null) open.push([member, `${pointer}/${key}`]);
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,70 @@
+/**
+ * The ordered list of operations: what is listed here is served and documented, nothing else.
+ * May import: the operations. Who may call each stands in authorization.ts.
+ */
+import { allocate } from "./routes/allocate.ts";
+import { assignAddress } from "./routes/assign-address.ts";
+import { deleteReservation } from "./routes/delete-reservation.ts";
+import { getAllocation } from "./routes/get-allocation.ts";
+import { getBlock } from "./routes/get-block.ts";
+import { getConfig } from "./routes/get-config.ts";
+import { getHandle } from "./routes/get-handle.ts";
+import { getHealth } from "./routes/get-health.ts";
+import { getHost } from "./routes/get-host.ts";
+import { getPool } from "./routes/get-pool.ts";
+import { getReady } from "./routes/get-ready.ts";
+import { getReservation } from "./routes/get-reservation.ts";
+import { listAllocations } from "./routes/list-allocations.ts";
+import { listBlocks } from "./routes/list-blocks.ts";
+import { listHosts } from "./routes/list-hosts.ts";
+import { listPools } from "./routes/list-pools.ts";
+import { listReservations } from "./routes/list-reservations.ts";
+import { putHost } from "./routes/put-host.ts";
+import { putPool } from "./routes/put-pool.ts";
+import { putReservation } from "./routes/put-reservation.ts";
+import { release } from "./routes/release.ts";
+import { releaseAddress } from "./routes/release-address.ts";
+import { releaseHandle } from "./routes/release-handle.ts";
+import { updateConfig } from "./routes/update-config.ts";
+import { updatePool } from "./routes/update-pool.ts";
+import { whoAmI } from "./routes/who-am-i.ts";
+
+export const OPERATIONS = [
+  getHealth,
+  getReady,
+  whoAmI,
+  getConfig,
+  updateConfig,
+  listPools,
+  getPool,
+  putPool,
+  updatePool,
+  listReservations,
+  getReservation,
+  putReservation,
+  deleteReservation,
+  listHosts,
+  getHost,
+  putHost,
+  allocate,
+  listAllocations,
+  getAllocation,
+  assignAddress,
+  releaseAddress,
+  release,
+  getHandle,
+  releaseHandle,
+  listBlocks,
+  getBlock,
+] as const;
+
+export type OperationId = (typeof OPERATIONS)[number]["id"];
+
+/**
+ * Operations that come later on paths that exist already: answered as if the path were not there.
+ * Why: a client must not take 405 for "never".
+ */
+export const COMING: readonly (readonly [method: string, path: string])[] = [
+  ["DELETE", "/v1/pools/{pool}"],
+  ["DELETE", "/v1/hosts/{host}"],
+];

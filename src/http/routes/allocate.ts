@@ -1,0 +1,62 @@
+/** allocate: gives a handle addresses of each family it asks for, all or none. */
+
+import { fingerprintOf } from "../digest.ts";
+import { present } from "../omit-absent.ts";
+import { operation, reply } from "../operation.ts";
+import { allocationOnWire } from "../present/allocation.ts";
+import { shortfallOnWire } from "../problem.ts";
+import { components } from "../schemas/components.ts";
+import { allocationReview, keyOf, withHost } from "../writing/allocating.ts";
+
+export const allocate = operation(
+  {
+    id: "allocate",
+    method: "post",
+    path: "/v1/allocations",
+    tag: "allocations",
+    summary: "Allocate addresses",
+    headers: ["Idempotency-Key", "X-Request-Timeout-Ms"],
+    body: components.AllocationRequest,
+    answers: { 201: components.AllocationResult },
+    refusals: [
+      "host_unknown",
+      "host_removing",
+      "requested_pool_unavailable",
+      "no_qualified_pool",
+      "no_pool_selects_host",
+      "handle_limit_reached",
+      "block_limit_reached",
+      "auto_allocate_disabled",
+      "strict_affinity",
+      "pool_cooling",
+      "pool_exhausted",
+      "idempotency_key_released",
+      "idempotency_key_reused",
+    ],
+    mutates: true,
+    review: allocationReview,
+  },
+  async ({ body, headers }, call) => {
+    const { namespace, explain: _later, ...request } = body;
+    const allocated = await call.ports.host(body.host).allocate({
+      ...present(request),
+      ...(namespace === undefined ? {} : { namespaceLabels: namespace.labels ?? {} }),
+      key: keyOf(headers, call),
+      fingerprint: await fingerprintOf(body),
+      use: body.use ?? "Workload",
+      attributes: withHost(body.attributes, body.host),
+      partial: body.partial ?? false,
+      ownerSlot: body.ownerSlot ?? "active",
+      leakCollection: body.leakCollection ?? "auto",
+      ...(call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt }),
+    });
+    if (!allocated.ok) return allocated.error;
+    const { addresses, shortfall, replayed, reused } = allocated.value;
+    return reply(201, {
+      allocations: addresses.map(allocationOnWire),
+      shortfall: shortfall.map(shortfallOnWire),
+      replayed,
+      reused,
+    });
+  },
+);

@@ -1,0 +1,61 @@
+/** assignAddress: gives a handle one exact address, reserved or not. */
+
+import { fingerprintOf } from "../digest.ts";
+import { present } from "../omit-absent.ts";
+import { operation, reply } from "../operation.ts";
+import { allocationOnWire } from "../present/allocation.ts";
+import { components } from "../schemas/components.ts";
+import { addressParams } from "../schemas/parameters.ts";
+import { assignReview, keyOf, withHost } from "../writing/allocating.ts";
+
+export const assignAddress = operation(
+  {
+    id: "assignAddress",
+    method: "put",
+    path: "/v1/allocations/{address}",
+    tag: "allocations",
+    summary: "Assign one exact address",
+    params: addressParams,
+    headers: ["Idempotency-Key", "X-Request-Timeout-Ms"],
+    body: components.AssignRequest,
+    answers: { 200: components.Allocation, 201: components.Allocation },
+    refusals: [
+      "host_unknown",
+      "host_removing",
+      "requested_pool_unavailable",
+      "no_qualified_pool",
+      "no_pool_selects_host",
+      "handle_limit_reached",
+      "block_limit_reached",
+      "auto_allocate_disabled",
+      "strict_affinity",
+      "pool_cooling",
+      "pool_exhausted",
+      "idempotency_key_released",
+      "idempotency_key_reused",
+      "address_taken",
+      "address_cooling",
+      "address_not_in_pool",
+      "use_not_allowed",
+      "address_outside_affinity",
+    ],
+    mutates: true,
+    review: assignReview,
+  },
+  async ({ params: { address }, body, headers }, call) => {
+    const assigned = await call.ports.host(body.host).assign({
+      ...present(body),
+      address,
+      key: keyOf(headers, call),
+      fingerprint: await fingerprintOf({ ...body, address }),
+      use: body.use ?? "Workload",
+      attributes: withHost(body.attributes, body.host),
+      leakCollection: body.leakCollection ?? "auto",
+      ...(call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt }),
+    });
+    if (!assigned.ok) return assigned.error;
+    const { created, replayed, address: placed } = assigned.value;
+    // A replay gives the first answer again, with its status.
+    return reply(created || replayed ? 201 : 200, allocationOnWire(placed));
+  },
+);

@@ -1,0 +1,28 @@
+/** putHost: registers a host with its labels, or again. */
+import { operation, reply } from "../operation.ts";
+import { hostOnWire } from "../present/host.ts";
+import { components } from "../schemas/components.ts";
+import { hostParams } from "../schemas/parameters.ts";
+
+export const putHost = operation(
+  {
+    id: "putHost",
+    method: "put",
+    path: "/v1/hosts/{host}",
+    tag: "hosts",
+    summary: "Register a host",
+    params: hostParams,
+    body: components.HostSpec,
+    answers: { 200: components.Host, 201: components.Host },
+    refusals: ["incarnation_conflict"],
+    mutates: true,
+  },
+  async ({ params: { host }, body }, call) => {
+    const { labels, incarnation } = body;
+    const request = { host, labels, ...(incarnation === undefined ? {} : { incarnation }) };
+    const registered = await call.ports.host(host).register(request);
+    if (!registered.ok) return registered.error;
+    const { created, view } = registered.value;
+    return reply(created ? 201 : 200, hostOnWire(view), view.revision);
+  },
+);

@@ -1,0 +1,68 @@
+/**
+ * Path and query parameters under the names that operations give them.
+ * May import: core limits and the schema library.
+ */
+import * as limits from "../../core/limits.ts";
+import { addressIn, blockIn, handle, hostName, policyName, queryBoolean, queryInteger } from "./fields.ts";
+import { z } from "./zod.ts";
+
+export const poolParams = z.object({ pool: policyName() });
+export const reservationParams = z.object({ reservation: policyName() });
+export const hostParams = z.object({ host: hostName() });
+export const handleParams = z.object({ handle: handle() });
+export const addressParams = z.object({ address: addressIn() });
+export const blockParams = z.object({ block: blockIn().openapi({ example: "10.244.3.0-26" }) });
+
+/** What every list takes. */
+const page = {
+  limit: queryInteger(1, limits.PAGE_SIZE_MAX).openapi({ default: limits.PAGE_SIZE_DEFAULT }).optional(),
+  cursor: z.string().max(512).optional(),
+};
+
+const falseSwitch = () => queryBoolean().openapi({ default: false }).optional();
+const filterText = (maxLength: number) => z.string().max(maxLength).optional();
+
+/** One of a closed set, documented as open text: the set may grow. */
+function choice(values: readonly string[], maxLength: number) {
+  const message = `must be one of ${values.join(", ")}`;
+  const isKnown = (text: string) => values.includes(text);
+  return z
+    .string()
+    .max(maxLength)
+    .refine(isKnown, { params: { fault: "out_of_range" }, message })
+    .optional();
+}
+
+export const pageQuery = z.object(page);
+
+export const hostsQuery = z.object({
+  report: choice(["fresh", "stale", "never"], 16),
+  state: choice(["active", "silent", "removing"], 32),
+  ...page,
+});
+
+export const allocationsQuery = z.object({
+  host: hostName().optional(),
+  pool: policyName().optional(),
+  block: blockIn().optional(),
+  handle: handle().optional(),
+  namespace: filterText(limits.NAME_TEXT_MAX),
+  pod: filterText(limits.POD_NAME_TEXT_MAX),
+  state: choice(["allocated", "cooling"], 32),
+  ...page,
+});
+
+export const releaseQuery = z.object({
+  handle: handle().optional(),
+  sequenceNumber: queryInteger(0, limits.INTEGER_MAX).openapi({ format: "int64" }).optional(),
+  force: falseSwitch(),
+});
+
+export const blocksQuery = z.object({
+  pool: policyName().optional(),
+  host: hostName().optional(),
+  owned: queryBoolean().optional(),
+  exact: falseSwitch(),
+  map: falseSwitch(),
+  ...page,
+});

@@ -1,0 +1,71 @@
+/**
+ * Release by address: one call per block, each address judged by its block alone.
+ * May import: core, rpc and http. An unguarded release is sent once and never repeated.
+ */
+import { parseAddress } from "../../core/address.ts";
+import { blockOf, formatCidr } from "../../core/cidr.ts";
+import { type Rejection, rejection } from "../../core/errors.ts";
+import { invariant } from "../../core/invariant.ts";
+import type { CompiledPolicy } from "../../core/policy.ts";
+import type { AddressRelease, AddressReleaseOutcome } from "../../rpc/block.ts";
+import type { Principal } from "../auth.ts";
+import { mapBounded } from "../concurrency.ts";
+import type { Call } from "../operation.ts";
+import { cooldownMsOf } from "../reading/policy.ts";
+
+type Item = Pick<AddressRelease, "address" | "handle" | "sequenceNumber">;
+
+/** Checks that each address comes with a guard; only an administrator may force. */
+export function checkGuards(
+  items: readonly Item[],
+  force: boolean,
+  { role }: Principal,
+): Rejection<"guard_required" | "role_insufficient"> | undefined {
+  if (force) {
+    return role === "admin" ? undefined : rejection("role_insufficient", { role, requiredRole: "admin" });
+  }
+  const unguarded = items.find((item) => item.handle === undefined && item.sequenceNumber === undefined);
+  return unguarded === undefined ? undefined : rejection("guard_required", { address: unguarded.address });
+}
+
+/** Releases addresses; the outcomes stand in the order of the items. */
+export async function releaseAddresses(
+  call: Call,
+  policy: CompiledPolicy,
+  items: readonly Item[],
+  force: boolean,
+): Promise<AddressReleaseOutcome[]> {
+  const outcomes = new Array<AddressReleaseOutcome>(items.length);
+  const byBlock = new Map<string, number[]>();
+  for (const [index, { address }] of items.entries()) {
+    const block = blockOfText(policy, address);
+    if (block === undefined) outcomes[index] = { kind: "not_in_any_block", address };
+    else byBlock.set(block, [...(byBlock.get(block) ?? []), index]);
+  }
+  const { host } = call.principal;
+  await mapBounded([...byBlock], async ([block, indexes]) => {
+    const answer = await call.ports.block(block).releaseAddresses({
+      block,
+      cooldownMs: cooldownMsOf(policy),
+      items: indexes.map((index) => ({
+        ...(items[index] as Item),
+        ...(force ? { force } : {}),
+        ...(host === undefined ? {} : { onlyHost: host }),
+      })),
+    });
+    for (const [at, index] of indexes.entries()) {
+      const outcome = answer.outcomes[at];
+      invariant(outcome !== undefined, "a block answers each address");
+      outcomes[index] = outcome;
+    }
+  });
+  return outcomes;
+}
+
+/** The block of an address, by the pool that holds it, enabled or not. */
+function blockOfText(policy: CompiledPolicy, text: string): string | undefined {
+  const address = parseAddress(text);
+  invariant(address.ok, "the schema has read this address");
+  const pool = policy.poolOf(address.value);
+  return pool === undefined ? undefined : formatCidr(blockOf(address.value, pool.definition.blockSize));
+}
