@@ -360,26 +360,48 @@ test("what an object may not do is refused", async () => {
   expect(() => database.exec("SELECT ?", [undefined])).toThrow("cannot be bound");
 });
 
-test("rows written count secondary indexes, and statements split at their semicolons", () => {
+test("rows written are those that the real runtime counts", () => {
+  // Each number was read from cursor.rowsWritten of workerd, for the same statements in this order.
+  const counted: [statement: string, rows: number][] = [
+    ["CREATE TABLE plain (id INTEGER PRIMARY KEY, n INTEGER) STRICT", 2],
+    ["CREATE TABLE IF NOT EXISTS plain (id INTEGER PRIMARY KEY, n INTEGER) STRICT", 0],
+    ["CREATE TABLE named (name TEXT PRIMARY KEY, n INTEGER) STRICT", 3],
+    ["CREATE TABLE bare (name TEXT PRIMARY KEY, n INTEGER) STRICT, WITHOUT ROWID", 2],
+    ["CREATE TABLE wide (a TEXT PRIMARY KEY, n INTEGER, m INTEGER) STRICT, WITHOUT ROWID", 2],
+    ["CREATE INDEX wide_n ON wide (n)", 1],
+    ["INSERT INTO plain VALUES (1, 1), (2, 2)", 2],
+    ["INSERT INTO plain VALUES (1, 5) ON CONFLICT (id) DO UPDATE SET n = excluded.n", 1],
+    ["INSERT INTO plain VALUES (1, 5) ON CONFLICT (id) DO NOTHING", 0],
+    ["UPDATE plain SET n = 9", 2],
+    ["DELETE FROM plain WHERE id = 1", 1],
+    ["DELETE FROM plain WHERE id = 1", 0],
+    ["INSERT INTO named VALUES ('x', 1)", 2],
+    ["INSERT INTO named VALUES ('x', 2) ON CONFLICT (name) DO UPDATE SET n = excluded.n", 1],
+    ["UPDATE named SET n = 3", 1],
+    ["DELETE FROM named", 1],
+    ["INSERT INTO bare VALUES ('x', 1)", 1],
+    ["INSERT OR REPLACE INTO bare VALUES ('x', 3)", 1],
+    ["DELETE FROM bare WHERE name = 'x' RETURNING n", 1],
+    ["INSERT INTO wide VALUES ('a', 1, 1)", 2],
+    ["INSERT INTO wide VALUES ('a', 1, 2) ON CONFLICT DO UPDATE SET m = excluded.m", 1],
+    ["INSERT INTO wide VALUES ('a', 2, 2) ON CONFLICT DO UPDATE SET n = excluded.n", 2],
+    ["UPDATE wide SET m = 3", 1],
+    ["UPDATE wide SET n = 4 RETURNING n", 2],
+    ["DELETE FROM wide", 1],
+    ["SELECT * FROM wide", 0],
+  ];
   const database = new ObjectDatabase();
-  const schema = `
+  const rows = counted.map(([statement]) => [statement, database.exec(statement, []).rowsWritten]);
+  expect(rows).toEqual(counted);
+});
+
+test("several statements in one text split at their own semicolons", () => {
+  const database = new ObjectDatabase();
+  const text = `
     -- one; comment
-    CREATE TABLE plain (id INTEGER PRIMARY KEY, text TEXT DEFAULT 'a;b') STRICT;
-    CREATE TABLE named (name TEXT PRIMARY KEY, n INTEGER) STRICT;
-    CREATE TABLE bare (name TEXT PRIMARY KEY, n INTEGER) STRICT, WITHOUT ROWID;
-    CREATE INDEX bare_n ON bare (n);`;
-  expect(database.exec(schema, []).rowsWritten).toBe(4);
-  const written = (query: string): number => database.exec(query, []).rowsWritten;
-  expect(written("INSERT INTO plain (id) VALUES (1), (2)")).toBe(2);
-  expect(written("INSERT INTO named VALUES ('x', 1)")).toBe(2);
-  expect(written("INSERT INTO bare VALUES ('x', 1)")).toBe(2);
-  expect(written("UPDATE bare SET n = 1 WHERE name = 'x'")).toBe(1);
-  expect(written("DELETE FROM plain WHERE id = 9")).toBe(0);
-  expect(database.exec("DELETE FROM named RETURNING name", [])).toMatchObject({
-    columns: ["name"],
-    rows: [["x"]],
-    rowsWritten: 2,
-  });
+    CREATE TABLE plain (id INTEGER PRIMARY KEY, text TEXT DEFAULT 'a;b') STRICT; /* two; */
+    INSERT INTO plain (id) VALUES (?) RETURNING id, text;`;
+  expect(database.exec(text, [4])).toEqual({ columns: ["id", "text"], rows: [[4, "a;b"]], rowsWritten: 3 });
 });
 
 test("a blob comes back as an ArrayBuffer", () => {

@@ -1,10 +1,11 @@
 /**
  * The part of an object that survives its instances: a SQLite database and one alarm time, with
- * one open transaction per turn. May import: node:sqlite, sql-text. It knows nothing of events.
+ * one open transaction per turn. May import: node:sqlite, sql-text, rows-written. It knows nothing of events.
  */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { platformFault } from "./platform-fault.ts";
-import { effectOf, type SqlEffect, splitStatements } from "./sql-text.ts";
+import { RowCount, schemaRows } from "./rows-written.ts";
+import { effectOf, type SchemaEffect, type SqlEffect, splitStatements } from "./sql-text.ts";
 
 export type SqlValue = ArrayBuffer | string | number | null;
 
@@ -19,18 +20,14 @@ interface Prepared {
   statement: StatementSync;
   columns: string[];
   effect: SqlEffect;
-  rowsPerChange: number;
+  /** Set where rows may be written. */
+  count: RowCount | undefined;
 }
 
 const PARAMETERS_MAX = 100;
 const STATEMENT_BYTES_MAX = 100 * 1024;
 
-/**
- * Rows written are counted as the platform bills them, near enough for budgets: an inserted or
- * deleted row is 1 plus 1 for each secondary index (a TEXT PRIMARY KEY with rowid has one), an
- * update or upsert that changes no indexed column is over-counted by its indexes only when
- * written as INSERT; a schema statement that changes something and a change of the alarm count 1.
- */
+/** Rows written are counted in rows-written.ts; a change of the alarm counts 1. */
 export class ObjectDatabase {
   /** Rows written by the open transaction. */
   rowsOpen = 0;
@@ -172,42 +169,40 @@ export class ObjectDatabase {
     const statement = this.#db.prepare(query);
     statement.setReturnArrays(true);
     const columns = statement.columns().map((column) => column.name);
-    const prepared = { statement, columns, effect, rowsPerChange: this.#rowsPerChange(effect) };
+    const count = effect.kind === "rows" ? new RowCount(this.#db, effect) : undefined;
+    const prepared = { statement, columns, effect, count };
     this.#statements.set(query, prepared);
     return prepared;
   }
 
   #run(prepared: Prepared, values: SQLInputValue[]): Executed {
-    const { statement, columns, effect } = prepared;
+    const { statement, columns, effect, count } = prepared;
     if (effect.kind !== "read") this.#openForWrite();
-    const schema = effect.kind === "schema" ? this.#schemaVersion() : 0;
     let rows: SqlValue[][] = [];
-    let changes = 0;
-    if (columns.length > 0) {
+    const run = (): number => {
+      if (columns.length === 0) return Number(statement.run(...values).changes);
       rows = (statement.all(...values) as unknown as unknown[][]).map((row) => row.map(resultValue));
-      if (effect.kind === "rows") changes = Number(this.#db.prepare("SELECT changes() AS n").get()?.n);
-    } else {
-      changes = Number(statement.run(...values).changes);
-    }
-    if (effect.kind === "schema") {
-      changes = this.#schemaVersion() === schema ? 0 : 1;
-      if (changes > 0) this.#forgetStatements();
-    }
-    const rowsWritten = effect.kind === "read" ? 0 : changes * prepared.rowsPerChange;
+      return Number(this.#db.prepare("SELECT changes() AS n").get()?.n);
+    };
+    let rowsWritten = 0;
+    if (effect.kind === "schema") rowsWritten = this.#changeSchema(effect, run);
+    else if (count !== undefined) rowsWritten = count.around(run);
+    else run();
     this.rowsOpen += rowsWritten;
     if (rowsWritten > 0) this.#written = true;
     return { columns, rows, rowsWritten };
   }
 
-  #schemaVersion(): number {
-    return Number(this.#db.prepare("PRAGMA schema_version").get()?.schema_version);
+  #changeSchema(effect: SchemaEffect, run: () => void): number {
+    const before = this.#schemaVersion();
+    run();
+    if (this.#schemaVersion() === before) return 0;
+    this.#forgetStatements();
+    return schemaRows(this.#db, effect);
   }
 
-  #rowsPerChange(effect: SqlEffect): number {
-    if (effect.kind !== "rows" || effect.verb === "update") return 1;
-    const indexes = this.#db.prepare(`PRAGMA index_list("${effect.table}")`).all();
-    const withoutRowid = this.#db.prepare(`PRAGMA table_list("${effect.table}")`).get()?.wr === 1;
-    return 1 + indexes.filter((index) => !(withoutRowid && index.origin === "pk")).length;
+  #schemaVersion(): number {
+    return Number(this.#db.prepare("PRAGMA schema_version").get()?.schema_version);
   }
 }
 

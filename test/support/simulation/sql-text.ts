@@ -3,11 +3,22 @@
  * platform allows it. May import: nothing.
  */
 
-/** How a statement changes the database, and which table it names. */
-export type SqlEffect =
-  | { kind: "read" }
-  | { kind: "schema" }
-  | { kind: "rows"; verb: "insert" | "update" | "delete"; table: string };
+/** How a statement changes the database. */
+export type SqlEffect = { kind: "read" } | SchemaEffect | RowsEffect;
+
+export interface SchemaEffect {
+  kind: "schema";
+  /** The table that it creates, if it does. */
+  table?: string;
+}
+
+export interface RowsEffect {
+  kind: "rows";
+  verb: "insert" | "update" | "delete";
+  table: string;
+  /** Columns that an UPDATE or an upsert sets, and some more that its expressions compare. */
+  sets: string[];
+}
 
 const FORBIDDEN = /^(begin|commit|end|rollback|savepoint|release|attach|detach|vacuum)\b/i;
 const ALLOWED_PRAGMAS = new Set([
@@ -34,6 +45,8 @@ const ROWS = [
   { verb: "update", shape: new RegExp(String.raw`\bupdate\s+(?:or\s+\w+\s+)?${NAME}`, "i") },
 ] as const;
 
+const CREATED_TABLE = new RegExp(String.raw`^create\s+table\s+(?:if\s+not\s+exists\s+)?${NAME}`, "i");
+
 /** Tells what one statement does. Rejects: what the platform does not let an object run. */
 export function effectOf(statement: string): SqlEffect {
   const text = withoutLeadingComments(statement);
@@ -43,13 +56,21 @@ export function effectOf(statement: string): SqlEffect {
   const pragma = /^pragma\s+(\w+)/i.exec(text)?.[1]?.toLowerCase();
   if (pragma !== undefined && !ALLOWED_PRAGMAS.has(pragma))
     throw new Error(`not authorized: PRAGMA ${pragma}`);
-  if (/^(create|drop|alter|reindex|analyze)\b/i.test(text)) return { kind: "schema" };
+  if (/^(create|drop|alter|reindex|analyze)\b/i.test(text)) {
+    const created = CREATED_TABLE.exec(text)?.[1];
+    return created === undefined ? { kind: "schema" } : { kind: "schema", table: created };
+  }
   if (!/^(insert|replace|update|delete|with)\b/i.test(text)) return { kind: "read" };
   for (const { verb, shape } of ROWS) {
     const table = shape.exec(text)?.[1];
-    if (table !== undefined) return { kind: "rows", verb, table };
+    if (table !== undefined) return { kind: "rows", verb, table, sets: columnsSet(text) };
   }
   return { kind: "read" };
+}
+
+function columnsSet(text: string): string[] {
+  const assignments = /\bset\b([\s\S]*)/i.exec(text)?.[1] ?? "";
+  return [...assignments.matchAll(/(\w+)["\x60\]]?\s*=/g)].map((found) => found[1] as string);
 }
 
 /** Cuts a text at its top-level semicolons; comments and quoted text are left whole. */
