@@ -97,13 +97,15 @@ function now(): number {
   return Date.now();
 }
 
-/** Resolves after that many milliseconds; rejects at once when the signal says so. */
+/** Resolves after that many milliseconds; rejects when the signal says so. */
 function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => {
+    const stop = (): void => {
       clearTimeout(timer);
-      reject(signal.reason);
-    });
+      reject(signal?.reason);
+    };
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
   });
 }

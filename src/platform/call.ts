@@ -64,6 +64,7 @@ async function withinLimit<T>(
   try {
     return await Promise.race([outcome, limit]);
   } finally {
-    settled.abort();
+    // A reason of our own: the default one is an error with a stack, made at every call.
+    settled.abort("settled");
   }
 }
