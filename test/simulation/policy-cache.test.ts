@@ -46,6 +46,8 @@ function bench() {
       return now;
     },
     current: () => cache.current(now),
+    /** Ends the event that waits now: nothing it began goes on. */
+    cutOff: () => void timers.splice(0),
     async moveTo(time: number) {
       now = time;
       for (const timer of timers.filter(({ at }) => at <= now)) timer.end();
@@ -144,6 +146,31 @@ test("a call without an answer is given up, and is not joined any more", async (
   expect(it.asked).toHaveLength(2);
   await it.answer(1, 5000);
   expect((await second)?.until).toBe(5000);
+});
+
+test("a call whose event was cut off is joined while it may be alive, and no longer", async () => {
+  const it = bench();
+  void it.current();
+  it.cutOff();
+  await it.moveTo(1000 + TIMEOUT_MS - 1);
+  void it.current();
+  expect(it.asked).toHaveLength(1);
+  await it.moveTo(1000 + TIMEOUT_MS);
+  const lease = it.current();
+  expect(it.asked).toHaveLength(2);
+  await it.answer(1, 5000);
+  expect((await lease)?.until).toBe(5000);
+});
+
+test("an answer that comes out of order does not shorten the lease in hand", async () => {
+  const it = bench();
+  const first = it.current();
+  await it.answer(0, 2000);
+  await first;
+  const refreshed = it.cache.refresh();
+  await it.answer(1, 1900);
+  expect((await refreshed)?.until).toBe(2000);
+  expect(it.cache.held(1950)?.until).toBe(2000);
 });
 
 test("an answer that arrives after the lease's end gives nothing", async () => {
