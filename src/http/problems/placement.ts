@@ -90,6 +90,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "The host is not registered",
     retry: "after_change",
+    cni: 113,
     meaning: "The request names a host that was never registered.",
     next: "Register the host with PUT /v1/hosts/{host}, then repeat the request.",
     evidence: ["host"],
@@ -101,6 +102,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "The host was declared gone",
     retry: "after_change",
+    cni: 113,
     meaning: "The host was removed, and gets no new addresses until it is registered again.",
     next: "Register the host again with PUT /v1/hosts/{host}.",
     evidence: ["host"],
@@ -111,6 +113,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "A requested pool cannot be used",
     retry: "after_change",
+    cni: 101,
     meaning:
       "The request lists its pools, and one of them is unknown, disabled, draining, only part of a pool, " +
       "or cut into blocks that are too small. Nothing is taken from the others then.",
@@ -122,6 +125,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "No pool qualifies",
     retry: "after_change",
+    cni: 112,
     meaning: "No enabled pool serves this family, this use, or blocks as large as the request needs.",
     next: "Add or enable a pool of this family, or add the use to a pool's allowedUses.",
     evidence: shortageEvidence,
@@ -133,6 +137,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "No pool selects this host",
     retry: "after_change",
+    cni: 111,
     meaning: "Pools exist, but their selectors or their assignment mode exclude this host or namespace.",
     next: "Label the host or change the pool's nodeSelector; considered names the selector and the missing label.",
     evidence: shortageEvidence,
@@ -143,6 +148,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "The handle holds as many addresses as it may",
     retry: "no",
+    cni: 105,
     meaning:
       "The request limits the addresses of its handle, and the handle holds fewer than it asks for but too many to add.",
     next: "Release addresses of the handle, or raise maxPerHandle.",
@@ -154,6 +160,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "The host owns as many blocks as it may",
     retry: "after_change",
+    cni: 107,
     meaning:
       "The host owns as many blocks of this family as its cap allows, over all pools, and all are full. " +
       "The search ends here, even where borrowing is allowed.",
@@ -168,6 +175,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "Blocks are not claimed automatically",
     retry: "after_change",
+    cni: 114,
     meaning: "The host's own blocks are full and autoAllocateBlocks is off.",
     next: "Claim a block for the host, or switch autoAllocateBlocks on (PATCH /v1/config).",
     evidence: shortageEvidence,
@@ -179,6 +187,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "Only other hosts' blocks have room",
     retry: "after_change",
+    cni: 106,
     meaning:
       "The host's own blocks are full, no block can be claimed, and strict affinity forbids to borrow " +
       "from blocks of others that have room.",
@@ -193,6 +202,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "All free addresses are still cooling",
     retry: "later",
+    cni: 11,
     meaning:
       "Nothing is free where this host may take it, but released addresses are waiting for their cooldown.",
     next: "Wait until freeAt, or shorten ipCooldownSeconds (PATCH /v1/config).",
@@ -204,6 +214,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "The pools are exhausted",
     retry: "after_change",
+    cni: 100,
     meaning: "Nothing is free and nothing is cooling in any pool that this host may use.",
     next: "Add a pool, look for leaked addresses, or look at reservations (GET /v1/reservations).",
     evidence: shortageEvidence,
@@ -213,6 +224,7 @@ export const placementProblems: ProblemRows<PlacementCode> = {
     status: 409,
     title: "The addresses of this key were released",
     retry: "no",
+    cni: 117,
     meaning:
       "The request with this key succeeded, and its addresses have been released since. The key is spent.",
     next: "Use a new idempotency key: a new key is a new request.",

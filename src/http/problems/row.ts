@@ -20,6 +20,8 @@ export interface ProblemRow<C extends Code> {
   readonly status: number;
   readonly title: string;
   readonly retry: Retry;
+  /** The number that the CNI plugin prints for it; a test holds it to the plugin's own table. */
+  readonly cni: number;
   /** When this code is answered; stands on the code's page. */
   readonly meaning: string;
   /** What to do next; the hint, unless `hint` makes a better one from the evidence. */
