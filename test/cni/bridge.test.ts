@@ -13,6 +13,7 @@ import { type BuiltPlugin, buildPlugin, PATH_WITH_NODE, runProgram } from "./plu
 const HOST = "node-1";
 const POOL = "10.231.0.0/24";
 const BLOCK_SIZE = 26;
+const PAGES_MAX = 20;
 
 const reason = whyNoBridge();
 if (reason !== undefined) console.info(`main job skipped: ${reason}`);
@@ -43,10 +44,19 @@ describe.skipIf(reason !== undefined)("main job: pods get their addresses from t
     expect(response.status, await response.text()).toBe(201);
   }
 
+  /** All pages: one may be empty and still have a next. */
   async function allocatedOnHost(): Promise<Allocation[]> {
-    const response = await fetch(`${service.url}/v1/allocations?host=${HOST}&state=allocated`);
-    expect(response.status).toBe(200);
-    return ((await response.json()) as AllocationList).items;
+    const items: Allocation[] = [];
+    let cursor = "";
+    for (let page = 0; page < PAGES_MAX; page += 1) {
+      const response = await fetch(`${service.url}/v1/allocations?host=${HOST}&state=allocated${cursor}`);
+      expect(response.status).toBe(200);
+      const list = (await response.json()) as AllocationList;
+      items.push(...list.items);
+      if (list.nextCursor === undefined) return items;
+      cursor = `&cursor=${encodeURIComponent(list.nextCursor)}`;
+    }
+    throw new Error(`the listing did not end within ${PAGES_MAX} pages`);
   }
 
   async function heldBy(handle: string): Promise<string[]> {
