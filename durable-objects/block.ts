@@ -4,7 +4,14 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { AddressRecord, BlockCounts } from "../src/core/allocation.ts";
-import { applyChanges, BlockDraft, type BlockTimes, countBlock, ordinalState, recordOf } from "../src/core/block.ts";
+import {
+  applyChanges,
+  BlockDraft,
+  type BlockTimes,
+  countBlock,
+  ordinalState,
+  recordOf,
+} from "../src/core/block.ts";
 import { claim, noteRetired, releaseAffinity, retire, retireDueAt } from "../src/core/block-affinity.ts";
 import { allocate, undo } from "../src/core/block-allocate.ts";
 import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
@@ -14,7 +21,14 @@ import { inRanges } from "../src/core/ordinal.ts";
 import type * as rpc from "../src/rpc/block.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
-import { BLOCK_MIGRATIONS, blockStamp, type LoadedBlock, loadBlock, saveBlock, stampOf } from "./storage/block-rows.ts";
+import {
+  BLOCK_MIGRATIONS,
+  blockStamp,
+  type LoadedBlock,
+  loadBlock,
+  saveBlock,
+  stampOf,
+} from "./storage/block-rows.ts";
 import { type Counters, Store } from "./storage/store.ts";
 
 /** How long the alarm waits before it tries again what it could not do, ms. */
@@ -176,7 +190,10 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
       this.#loaded = loadBlock(this.#store);
     }
     const header = this.#loaded.state.header;
-    invariant(header === undefined || header.block === block, `this object is ${header?.block}, not ${block}`);
+    invariant(
+      header === undefined || header.block === block,
+      `this object is ${header?.block}, not ${block}`,
+    );
     return this.#loaded;
   }
 
@@ -222,7 +239,8 @@ function view(draft: BlockDraft, request: rpc.DescribeRequest): rpc.BlockView {
   if (wanted !== undefined) {
     for (const row of [...draft.rows()].sort((one, other) => one.ordinal - other.ordinal)) {
       const state = ordinalState(draft, row.ordinal, cooldownMs);
-      const record = state === "allocated" || state === "cooling" ? recordOf(draft, row, cooldownMs) : undefined;
+      const record =
+        state === "allocated" || state === "cooling" ? recordOf(draft, row, cooldownMs) : undefined;
       if (record === undefined) continue;
       if (wanted !== "all" && "handle" in wanted && record.handle !== wanted.handle) continue;
       if (wanted !== "all" && "address" in wanted && record.address !== wanted.address) continue;

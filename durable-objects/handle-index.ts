@@ -7,7 +7,13 @@ import { cleanUp, type KeyRow, move, reserve, settle } from "../src/core/key-ind
 import type * as rpc from "../src/rpc/handle-index.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
-import { HANDLE_INDEX_MIGRATIONS, rowOfKey, rowsAfter, rowsOfHandle, saveKeys } from "./storage/handle-index-rows.ts";
+import {
+  HANDLE_INDEX_MIGRATIONS,
+  rowOfKey,
+  rowsAfter,
+  rowsOfHandle,
+  saveKeys,
+} from "./storage/handle-index-rows.ts";
 import { type Counters, Store } from "./storage/store.ts";
 
 /** Rows that one slice of the clean-up looks at; bounds the calls of one event. */

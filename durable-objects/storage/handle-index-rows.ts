@@ -60,7 +60,11 @@ export function rowOfKey(store: Store, handle: string, key: string, block: strin
 }
 
 /** The next rows after a place, in the order of their keys. */
-export function rowsAfter(store: Store, after: { handle: string; key: string; block: string }, limit: number): KeyRow[] {
+export function rowsAfter(
+  store: Store,
+  after: { handle: string; key: string; block: string },
+  limit: number,
+): KeyRow[] {
   return store
     .rows<StoredKey>(
       "SELECT * FROM keys WHERE (handle, key, block) > (?, ?, ?) ORDER BY handle, key, block LIMIT ?",

@@ -92,14 +92,16 @@ export class Store {
     const table = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'";
     if (this.#storage.sql.exec(table).toArray().length === 0) return 0;
     const row = this.#storage.sql.exec("SELECT max(version) AS version FROM schema_version").one();
-    return Number(row["version"] ?? 0);
+    return Number(row.version ?? 0);
   }
 
   #migrate(): void {
     if (this.#version === this.#migrations.length) return;
     let version = this.#readVersion();
     if (version === 0) {
-      this.#storage.sql.exec("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY) STRICT");
+      this.#storage.sql.exec(
+        "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY) STRICT",
+      );
     }
     for (; version < this.#migrations.length; version += 1) {
       for (const statement of this.#migrations[version] ?? []) this.#storage.sql.exec(statement);

@@ -3,7 +3,12 @@
  * May import: core only. A block moves only to a higher epoch, whoever asks.
  */
 import { type BlockDraft, countBlock, holdsAddress, isEmpty } from "./block.ts";
-import type { ClaimAnswer, ClaimRequest, ReleaseAffinityAnswer, ReleaseAffinityRequest } from "./block-messages.ts";
+import type {
+  ClaimAnswer,
+  ClaimRequest,
+  ReleaseAffinityAnswer,
+  ReleaseAffinityRequest,
+} from "./block-messages.ts";
 import { invariant } from "./invariant.ts";
 import { stateOf } from "./ordinal.ts";
 
@@ -42,7 +47,10 @@ export function claim(draft: BlockDraft, request: ClaimRequest): ClaimAnswer {
     ...reservedEnds(draft, request, born),
   });
   if (!accepted) return refused(undefined, request.epoch);
-  return { kind: "accepted", counts: countBlock(draft, { ...NOTHING_RESERVED, cooldownMs: request.cooldownMs }) };
+  return {
+    kind: "accepted",
+    counts: countBlock(draft, { ...NOTHING_RESERVED, cooldownMs: request.cooldownMs }),
+  };
 }
 
 function refused(owner: string | undefined, epoch: number): ClaimAnswer {
@@ -83,7 +91,11 @@ export function releaseAffinity(draft: BlockDraft, request: ReleaseAffinityReque
   return { kind: empty ? "closed" : "draining" };
 }
 
-function withOwner(kind: "stale" | "not_owner", owner: string | undefined, epoch: number): ReleaseAffinityAnswer {
+function withOwner(
+  kind: "stale" | "not_owner",
+  owner: string | undefined,
+  epoch: number,
+): ReleaseAffinityAnswer {
   return owner === undefined ? { kind, epoch } : { kind, owner, epoch };
 }
 
@@ -102,7 +114,8 @@ function occupancy(draft: BlockDraft, cooldownMs: number): { allocated: number; 
  */
 export function retireDueAt(draft: BlockDraft, cooldownMs: number): number | undefined {
   const header = draft.header;
-  if (header === undefined || header.owner !== undefined || header.retiredEpoch === header.epoch) return undefined;
+  if (header === undefined || header.owner !== undefined || header.retiredEpoch === header.epoch)
+    return undefined;
   if (holdsAddress(draft)) return undefined;
   const waitMs = Math.max(cooldownMs, draft.times.untilMs + 2 * draft.times.skewMs);
   let due = draft.now;

@@ -3,7 +3,7 @@
  * May import: core only. The block knows no policy but what the message says.
  */
 import type { AddressRecord } from "./allocation.ts";
-import { type BlockDraft, addressText, countBlock, holdsAddress, ordinalState, recordOf } from "./block.ts";
+import { addressText, type BlockDraft, countBlock, holdsAddress, ordinalState, recordOf } from "./block.ts";
 import { deadline } from "./block-affinity.ts";
 import type { AllocateItem, AllocateOutcome, UndoItem } from "./block-messages.ts";
 import { invariant } from "./invariant.ts";

@@ -2,7 +2,14 @@
  * What is asked of a block and what it answers. Types only; the decisions are in block-*.ts.
  * Rule: every message that may create something carries `until`; fields are only added, optional.
  */
-import type { AddressRecord, Attributes, BlockCounts, LeakCollection, OrdinalRanges, Use } from "./allocation.ts";
+import type {
+  AddressRecord,
+  Attributes,
+  BlockCounts,
+  LeakCollection,
+  OrdinalRanges,
+  Use,
+} from "./allocation.ts";
 
 /** Which block is meant; an object cannot know its own name, so every message says it. */
 export interface BlockTarget {
@@ -26,7 +33,12 @@ export interface ClaimRequest extends BlockTarget {
   readonly until: number;
   readonly cooldownMs: number;
   /** Ordinals at both ends that are never handed out, from the block's birth. */
-  readonly hostReserved?: { readonly start: number; readonly end: number; readonly handle?: string; readonly note?: string };
+  readonly hostReserved?: {
+    readonly start: number;
+    readonly end: number;
+    readonly handle?: string;
+    readonly note?: string;
+  };
 }
 
 export type ClaimAnswer =
@@ -153,7 +165,13 @@ export interface AddressRelease {
 }
 
 export type AddressReleaseOutcome =
-  | { readonly kind: "released"; readonly address: string; readonly handle: string; readonly freeAt: number; readonly sequenceNumber: number }
+  | {
+      readonly kind: "released";
+      readonly address: string;
+      readonly handle: string;
+      readonly freeAt: number;
+      readonly sequenceNumber: number;
+    }
   | { readonly kind: "already_free"; readonly address: string; readonly freeAt?: number }
   | { readonly kind: "not_in_any_block"; readonly address: string }
   | {

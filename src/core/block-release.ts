@@ -4,7 +4,7 @@
  */
 import { parseAddress } from "./address.ts";
 import type { AddressRecord } from "./allocation.ts";
-import { type BlockDraft, countBlock, isHostReserved, recordOf } from "./block.ts";
+import { type BlockDraft, type countBlock, isHostReserved, recordOf } from "./block.ts";
 import { isFinal, traceKey } from "./block-allocate.ts";
 import type {
   AddressRelease,
@@ -49,7 +49,8 @@ export function releaseHandle(draft: BlockDraft, request: ReleaseHandleRequest):
     if (trace.held.length > mine.length) {
       return { key, outcome: "kept", records: releaseAll(draft, mine, request.cooldownMs) };
     }
-    if (mine.length > 0) return { key, outcome: "released", records: releaseAll(draft, mine, request.cooldownMs) };
+    if (mine.length > 0)
+      return { key, outcome: "released", records: releaseAll(draft, mine, request.cooldownMs) };
     if (trace.wasReleased) return { key, outcome: "released", records: [] };
     return { key, outcome: isFinal(draft, finalAfter) ? "absent" : "not_final", records: [] };
   });
@@ -77,7 +78,11 @@ export function holds(draft: BlockDraft, request: HoldsRequest): HoldsAnswer["he
  * Releases one address, guarded by its number or handle unless forced.
  * Invariant: I3. A guarded release of an address whose last allocation had that number is success.
  */
-export function releaseAddress(draft: BlockDraft, item: AddressRelease, cooldownMs: number): AddressReleaseOutcome {
+export function releaseAddress(
+  draft: BlockDraft,
+  item: AddressRelease,
+  cooldownMs: number,
+): AddressReleaseOutcome {
   const parsed = parseAddress(item.address);
   const address = item.address;
   if (!parsed.ok || !containsAddress(draft.cidr, parsed.value)) return { kind: "not_in_any_block", address };
@@ -110,7 +115,8 @@ function notAllocated(
   const last = row?.ended[0];
   if (last === undefined) return { kind: "already_free", address };
   const isStale = item.sequenceNumber !== undefined && item.sequenceNumber !== last.sequenceNumber;
-  if (isStale) return { kind: "rejected", address, code: "sequence_mismatch", sequenceNumber: last.sequenceNumber };
+  if (isStale)
+    return { kind: "rejected", address, code: "sequence_mismatch", sequenceNumber: last.sequenceNumber };
   return { kind: "already_free", address, freeAt: freeAt(row, cooldownMs) };
 }
 

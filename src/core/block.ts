@@ -2,11 +2,20 @@
  * The state of one block and its figures; decisions are in block-*.ts and write into a draft.
  * May import: core only. Time and numbers of a block never go back.
  */
-import { addressAt, type Cidr, formatCidr, size } from "./cidr.ts";
+
 import { formatAddress } from "./address.ts";
 import type { AddressRecord, BlockCounts, OrdinalRanges } from "./allocation.ts";
+import { addressAt, type Cidr, formatCidr, size } from "./cidr.ts";
 import { invariant } from "./invariant.ts";
-import { type EndedTenure, freeAt, inRanges, type OrdinalRow, type OrdinalState, stateOf, type Tenure } from "./ordinal.ts";
+import {
+  type EndedTenure,
+  freeAt,
+  inRanges,
+  type OrdinalRow,
+  type OrdinalState,
+  stateOf,
+  type Tenure,
+} from "./ordinal.ts";
 
 /** What a block knows of itself beside its ordinals. Units: milliseconds since 1970. */
 export interface BlockHeader {
@@ -160,9 +169,14 @@ export class BlockDraft {
 
   /** What is to be stored. */
   changes(): BlockChanges {
-    const at = Math.max(this.#base.at, this.#changed.size > 0 || this.#header !== this.#base.header ? this.now : 0);
+    const at = Math.max(
+      this.#base.at,
+      this.#changed.size > 0 || this.#header !== this.#base.header ? this.now : 0,
+    );
     const rest = { rows: [...this.#changed.values()], dropped: this.#dropped, counter: this.#counter, at };
-    return this.#header !== undefined && this.#header !== this.#base.header ? { header: this.#header, ...rest } : rest;
+    return this.#header !== undefined && this.#header !== this.#base.header
+      ? { header: this.#header, ...rest }
+      : rest;
   }
 
   /** Tries one element of a batch: what it changed is forgotten when it throws. */
@@ -199,7 +213,10 @@ export function ordinalState(draft: BlockDraft, ordinal: number, cooldownMs: num
 }
 
 /** Counts a block in one pass over one snapshot (I14). */
-export function countBlock(draft: BlockDraft, policy: { reserved: OrdinalRanges; cooldownMs: number }): BlockCounts {
+export function countBlock(
+  draft: BlockDraft,
+  policy: { reserved: OrdinalRanges; cooldownMs: number },
+): BlockCounts {
   const tally = { free: 0, allocated: 0, cooling: 0, host_reserved: 0 };
   let reserved = 0;
   let available = 0;

@@ -162,14 +162,31 @@ function overLimit(rows: readonly KeyRow[], item: ReserveItem): readonly KeyRow[
 
 function newRow(item: ReserveItem, block: string, now: number): KeyRow {
   const { handle, key, family, count, fingerprint, attempt, until } = item;
-  return { handle, key, block, family, count, fingerprint, state: "reserved", attempt, until, untilBefore: 0, at: now };
+  return {
+    handle,
+    key,
+    block,
+    family,
+    count,
+    fingerprint,
+    state: "reserved",
+    attempt,
+    until,
+    untilBefore: 0,
+    at: now,
+  };
 }
 
 /**
  * Decides whether a key may go to another block: only for the row's latest attempt, and after earlier
  * attempts only on a final answer.
  */
-export function move(rows: readonly KeyRow[], item: MoveItem, now: number, times: KeyTimes): Decided<MoveOutcome> {
+export function move(
+  rows: readonly KeyRow[],
+  item: MoveItem,
+  now: number,
+  times: KeyTimes,
+): Decided<MoveOutcome> {
   if (late(item.until, now, times)) return { outcome: { kind: "late" }, changes: NO_CHANGES };
   const ofKey = rows.filter((row) => row.key === item.key);
   const from = ofKey.find((row) => row.block === item.from);

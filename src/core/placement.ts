@@ -72,13 +72,18 @@ export function shortageCode(end: SearchEnd): ShortageCode {
 }
 
 /** Cuts a list of considered rules to what an answer may carry: the pools first, then blocks. */
-export function boundConsidered(all: readonly Considered[], limit: number): { considered: Considered[]; omitted: number } {
+export function boundConsidered(
+  all: readonly Considered[],
+  limit: number,
+): { considered: Considered[]; omitted: number } {
   return { considered: all.slice(0, limit), omitted: Math.max(0, all.length - limit) };
 }
 
 /** Tells whether a range lies inside the pool; for blocks, which are never larger than it. */
 export function isInPool(pool: CompiledPool, block: Cidr): boolean {
   return (
-    pool.cidr.family === block.family && pool.cidr.base <= block.base && lastAddress(block) <= lastAddress(pool.cidr)
+    pool.cidr.family === block.family &&
+    pool.cidr.base <= block.base &&
+    lastAddress(block) <= lastAddress(pool.cidr)
   );
 }

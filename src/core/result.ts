@@ -4,7 +4,9 @@
  */
 
 /** The outcome of an operation that may be refused. */
-export type Result<T, E> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: E };
+export type Result<T, E> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: E };
 
 /** Wraps a value as success. */
 export function ok<T>(value: T): { readonly ok: true; readonly value: T } {

@@ -44,19 +44,29 @@ export interface Written<T> {
 export interface ClusterPort {
   lease(request: { readonly knownVersion?: number }): Promise<LeaseAnswer>;
   /** The policy as stored, without a lease: for reads. */
-  policy(request: { readonly knownVersion?: number }): Promise<{ readonly version: number; readonly policy?: Policy }>;
+  policy(request: {
+    readonly knownVersion?: number;
+  }): Promise<{ readonly version: number; readonly policy?: Policy }>;
   changeConfig(
     request: WriteGuard & { readonly patch: SpecFields },
   ): Promise<Result<Config, Rejection<"config_conflict" | GuardRefusal>>>;
   putPool(
     request: WriteGuard & { readonly name: string; readonly spec: SpecFields },
   ): Promise<
-    Result<Written<PoolDefinition>, Rejection<"invalid_request" | "pool_overlap" | "pool_field_immutable" | "pool_draining" | GuardRefusal>>
+    Result<
+      Written<PoolDefinition>,
+      Rejection<"invalid_request" | "pool_overlap" | "pool_field_immutable" | "pool_draining" | GuardRefusal>
+    >
   >;
   patchPool(
     request: WriteGuard & { readonly name: string; readonly patch: SpecFields },
   ): Promise<
-    Result<PoolDefinition, Rejection<"pool_not_found" | "invalid_request" | "pool_field_immutable" | "pool_draining" | GuardRefusal>>
+    Result<
+      PoolDefinition,
+      Rejection<
+        "pool_not_found" | "invalid_request" | "pool_field_immutable" | "pool_draining" | GuardRefusal
+      >
+    >
   >;
   putReservation(
     request: WriteGuard & { readonly name: string; readonly spec: SpecFields },
@@ -65,6 +75,13 @@ export interface ClusterPort {
     request: WriteGuard & { readonly name: string },
   ): Promise<Result<{ readonly deleted: true }, Rejection<"reservation_not_found" | GuardRefusal>>>;
   /** A host enters itself before its first row of any kind, and again when its labels change. */
-  enrol(request: { readonly host: string; readonly registered: boolean; readonly labels: Attributes }): Promise<void>;
-  listHosts(request: { readonly after?: string; readonly limit: number }): Promise<{ readonly hosts: readonly HostEntry[]; readonly next?: string }>;
+  enrol(request: {
+    readonly host: string;
+    readonly registered: boolean;
+    readonly labels: Attributes;
+  }): Promise<void>;
+  listHosts(request: {
+    readonly after?: string;
+    readonly limit: number;
+  }): Promise<{ readonly hosts: readonly HostEntry[]; readonly next?: string }>;
 }

@@ -96,7 +96,13 @@ export interface HostAssignRequest {
 
 export type AssignRefusal =
   | AllocateRefusal
-  | Rejection<"address_taken" | "address_cooling" | "address_not_in_pool" | "use_not_allowed" | "address_outside_affinity">;
+  | Rejection<
+      | "address_taken"
+      | "address_cooling"
+      | "address_not_in_pool"
+      | "use_not_allowed"
+      | "address_outside_affinity"
+    >;
 
 export interface HostAssignAnswer {
   /** False: the handle held the address already. */
@@ -163,7 +169,12 @@ export interface HostPort {
   assign(request: HostAssignRequest): Promise<Result<HostAssignAnswer, AssignRefusal>>;
   register(
     request: RegisterRequest,
-  ): Promise<Result<{ readonly created: boolean; readonly view: HostView }, Rejection<"incarnation_conflict" | "policy_unavailable">>>;
+  ): Promise<
+    Result<
+      { readonly created: boolean; readonly view: HostView },
+      Rejection<"incarnation_conflict" | "policy_unavailable">
+    >
+  >;
   /** Absent when the host was never registered. */
   describe(request: { readonly host: string }): Promise<{ readonly view?: HostView }>;
   /** Gives one block back, fenced by a fresh epoch of the Pool. */
@@ -177,7 +188,13 @@ export interface HostPort {
     /** Refuses a block that was claimed less than the reclaim age ago. */
     readonly forReclaim: boolean;
   }): Promise<ReleaseBlockAnswer>;
-  affinities(request: { readonly host: string }): Promise<{ readonly rows: readonly AffinityRow[]; readonly borrowed: readonly string[] }>;
+  affinities(request: {
+    readonly host: string;
+  }): Promise<{ readonly rows: readonly AffinityRow[]; readonly borrowed: readonly string[] }>;
   /** A block tells its owner that somebody else's release gave it room, or emptied it. */
-  blockChanged(request: { readonly host: string; readonly block: string; readonly counts: BlockCounts }): Promise<void>;
+  blockChanged(request: {
+    readonly host: string;
+    readonly block: string;
+    readonly counts: BlockCounts;
+  }): Promise<void>;
 }

@@ -72,13 +72,20 @@ export interface PoolPort {
   >;
   /** The owner gives a block back; applies iff the row has that owner and epoch. */
   release(
-    request: PoolTarget & { readonly owner: string; readonly block: string; readonly epoch: number; readonly draining: boolean },
+    request: PoolTarget & {
+      readonly owner: string;
+      readonly block: string;
+      readonly epoch: number;
+      readonly draining: boolean;
+    },
   ): Promise<{ readonly applied: boolean }>;
   /** An ownerless block has become empty; applies iff the row has that epoch. */
   retired(
     request: PoolTarget & { readonly block: string; readonly epoch: number },
   ): Promise<{ readonly applied: boolean }>;
-  report(request: PoolTarget & { readonly blocks: readonly BlockReport[] }): Promise<{ readonly accepted: number }>;
+  report(
+    request: PoolTarget & { readonly blocks: readonly BlockReport[] },
+  ): Promise<{ readonly accepted: number }>;
   /** Blocks in which others may have room, best hints first; `after` goes on where the last answer ended. */
   borrowCandidates(
     request: PoolTarget & {
@@ -89,7 +96,11 @@ export interface PoolPort {
       readonly seen: readonly BlockReport[];
     },
   ): Promise<{
-    readonly candidates: readonly { readonly block: string; readonly owner?: string; readonly known: boolean }[];
+    readonly candidates: readonly {
+      readonly block: string;
+      readonly owner?: string;
+      readonly known: boolean;
+    }[];
     /** Earliest time at which a cooling address of any block is free, by the hints. */
     readonly nextFreeAt?: number;
   }>;

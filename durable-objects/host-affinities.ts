@@ -1,0 +1,282 @@
+/**
+ * How a Host gets blocks and gives them back: claim, recovery, release. May import: core, rpc, platform.
+ * Rule: fresh epoch first, row before the block is asked, and a step whose row has moved on stops.
+ */
+
+import type { AffinityEvent } from "../src/core/affinity.ts";
+import type { BlockCounts } from "../src/core/allocation.ts";
+import { RECLAIM_CANDIDATES_MAX } from "../src/core/limits.ts";
+import { reservedPositions } from "../src/core/placement.ts";
+import type { CompiledPool } from "../src/core/policy.ts";
+import type { CallOutcome } from "../src/platform/call.ts";
+import type { ClaimAnswer } from "../src/rpc/block.ts";
+import type { HostReservation, ReleaseBlockAnswer } from "../src/rpc/host.ts";
+import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
+import type { PoolTarget } from "../src/rpc/pool.ts";
+import { again, cidrOf, type HostContext, once, poolTarget, untilOf } from "./host-context.ts";
+import { type Affinity, countAffinities, moveAffinity } from "./storage/host-rows.ts";
+
+/** What a claim is made for. */
+export interface ClaimWish {
+  readonly owner: string;
+  readonly pool: CompiledPool;
+  readonly leased: LeasedPolicy;
+  /** Rows of the family that the owner may have; absent: an explicit claim, which no cap refuses. */
+  readonly cap?: number;
+  readonly hostReserved?: HostReservation;
+  readonly deadlineAt?: number;
+}
+
+export type ClaimResult =
+  | { readonly kind: "claimed"; readonly block: string; readonly counts: BlockCounts }
+  | { readonly kind: "none" | "over_cap" | "terminating" }
+  | { readonly kind: "other"; readonly owner: string }
+  /** A call had no answer; the row stays and is recovered. */
+  | { readonly kind: "unsettled"; readonly where: "pool" | "block" | "host" };
+
+type Target = Omit<Affinity, "state" | "claimedAt">;
+
+/** Rounds of one claim: lost races and reclaims. Why: a claim must end. */
+const ROUNDS_MAX = 8;
+
+export class HostAffinities {
+  readonly #host: HostContext;
+  readonly #enrol: () => Promise<boolean>;
+  /** One claim per pool and one recovery per block at a time; who comes later waits for it. */
+  readonly #running = new Map<string, Promise<ClaimResult>>();
+
+  constructor(host: HostContext, enrol: () => Promise<boolean>) {
+    this.#host = host;
+    this.#enrol = enrol;
+  }
+
+  /** Gets one more block of a pool for the owner; requests at the same time share the outcome. */
+  async claim(wish: ClaimWish): Promise<ClaimResult> {
+    const { name, incarnation } = wish.pool.definition;
+    return await this.#single(`claim ${name} ${incarnation}`, () => this.#claim(wish));
+  }
+
+  /** Claims one named block, as an exact assignment does. */
+  async claimExactly(wish: ClaimWish, block: string): Promise<ClaimResult> {
+    return await this.#single(`block ${block}`, () => this.#claimFresh(wish, poolTarget(wish.pool), block));
+  }
+
+  /** Settles a row that is not confirmed: claims the block again under a fresh epoch, or lets it go. */
+  async recover(row: Affinity, owner: string, leased: LeasedPolicy): Promise<ClaimResult> {
+    return await this.#single(`block ${row.block}`, async () => {
+      const pool = leased.policy.pools.find(
+        ({ definition }) => definition.name === row.pool && definition.incarnation === row.incarnation,
+      );
+      const blockSize = cidrOf(row.block).prefix;
+      const target = { pool: row.pool, incarnation: row.incarnation, cidr: row.poolCidr, blockSize };
+      if (pool === undefined) return { kind: "terminating" };
+      return await this.#claimFresh({ owner, pool, leased }, target, row.block);
+    });
+  }
+
+  /** Marks a row whose block answered that the owner is another. */
+  lose(block: string): Affinity | undefined {
+    const row = this.#host.memory.affinities.get(block);
+    if (row?.state === "confirmed") this.#move(row, "lose");
+    return this.#host.memory.affinities.get(block);
+  }
+
+  /** Gives a block back under an epoch that its Pool has just issued. */
+  async release(request: {
+    readonly owner: string;
+    readonly target: PoolTarget;
+    readonly block: string;
+    readonly epoch: number;
+    readonly mustBeEmpty: boolean;
+    readonly cooldownMs: number;
+  }): Promise<ReleaseBlockAnswer> {
+    const { owner, target, block, epoch, mustBeEmpty, cooldownMs } = request;
+    const row = rowOf(target, block, epoch);
+    const known = this.#host.memory.affinities.get(block);
+    if (known === undefined && !(await this.#enrol())) return { kind: "unsettled" };
+    if (this.#move(row, "release") === "moved_on") return { kind: "stale" };
+    const { pool, incarnation, cidr: poolCidr } = target;
+    const message = { block, pool, incarnation, poolCidr, owner, epoch, mustBeEmpty, cooldownMs };
+    const answer = await again(this.#host, () => this.#port(block).releaseAffinity(message));
+    if (answer.kind !== "answered") return { kind: "unsettled" };
+    const said = answer.value;
+    switch (said.kind) {
+      case "stale":
+        return { kind: "stale" };
+      case "block_not_empty":
+        this.#move(row, "keep");
+        return { kind: "block_not_empty", allocated: said.allocated, cooling: said.cooling };
+      case "closed":
+      case "draining":
+      case "not_owner":
+        return await this.#giveBack(row, owner, target, said.kind === "draining");
+    }
+  }
+
+  async #giveBack(
+    row: Target,
+    owner: string,
+    target: PoolTarget,
+    draining: boolean,
+  ): Promise<ReleaseBlockAnswer> {
+    const message = { ...target, owner, block: row.block, epoch: row.epoch, draining };
+    const told = await again(this.#host, () => this.#poolPort(target).release(message));
+    if (told.kind !== "answered") return { kind: "unsettled" };
+    this.#move(row, "remove");
+    return { kind: draining ? "draining" : "released" };
+  }
+
+  async #claim(wish: ClaimWish): Promise<ClaimResult> {
+    const target = poolTarget(wish.pool);
+    const tried: string[] = [];
+    for (let round = 0; round < ROUNDS_MAX; round += 1) {
+      const known = this.#known(target);
+      const excluded = reservedPositions(wish.leased.policy, wish.pool);
+      const question = { ...target, owner: wish.owner, known, excluded, tried };
+      const offer = await once(this.#host, () => this.#poolPort(target).claim(question));
+      if (offer.kind !== "answered") return { kind: "unsettled", where: "pool" };
+      if (offer.value.kind === "none" || offer.value.kind === "terminating")
+        return { kind: offer.value.kind };
+      const { block, epoch } = offer.value;
+      if (offer.value.kind === "reclaim") {
+        if (tried.length >= RECLAIM_CANDIDATES_MAX) return { kind: "none" };
+        tried.push(block);
+        await this.#askForBlock(offer.value.owner, target, block, epoch);
+        continue;
+      }
+      const claimed = await this.#claimAt(wish, target, block, epoch);
+      if (claimed !== "lost") return claimed;
+    }
+    return { kind: "none" };
+  }
+
+  /** Asks the owner's Host to release an empty block. It never waits for its own claims, so two Hosts never wait for each other. */
+  async #askForBlock(owner: string, target: PoolTarget, block: string, epoch: number): Promise<void> {
+    const { pool, incarnation } = target;
+    const message = { host: owner, block, pool, incarnation, epoch, mustBeEmpty: true, forReclaim: true };
+    await again(this.#host, () => this.#host.runtime.ports.host(owner).releaseBlock(message));
+  }
+
+  async #claimFresh(wish: ClaimWish, target: PoolTarget, block: string): Promise<ClaimResult> {
+    const before = this.#host.memory.affinities.get(block);
+    const question = { ...target, owner: wish.owner, block };
+    const fresh = await once(this.#host, () => this.#poolPort(target).fresh(question));
+    if (fresh.kind !== "answered") return { kind: "unsettled", where: "pool" };
+    if (fresh.value.kind === "other") {
+      if (before !== undefined && before.state !== "confirmed") this.#move(before, "remove");
+      return { kind: "other", owner: fresh.value.owner };
+    }
+    const { epoch, terminating } = fresh.value;
+    if (terminating) {
+      const cooldownMs = wish.leased.policy.config.ipCooldownSeconds * 1000;
+      await this.release({ owner: wish.owner, target, block, epoch, mustBeEmpty: false, cooldownMs });
+      return { kind: "terminating" };
+    }
+    const claimed = await this.#claimAt(wish, target, block, epoch);
+    return claimed === "lost" ? { kind: "none" } : claimed;
+  }
+
+  /** Row pending, block asked once with this epoch, row confirmed. */
+  async #claimAt(
+    wish: ClaimWish,
+    target: PoolTarget,
+    block: string,
+    epoch: number,
+  ): Promise<ClaimResult | "lost"> {
+    if (!(await this.#enrol())) return { kind: "unsettled", where: "host" };
+    const row = rowOf(target, block, epoch);
+    const begun = this.#beginClaim(row, wish.cap);
+    if (begun === "over_cap") {
+      // Nothing was sent to the block, so whatever becomes of this message the block is still free.
+      const message = { ...target, owner: wish.owner, block, epoch, draining: false };
+      await again(this.#host, () => this.#poolPort(target).release(message));
+      return { kind: "over_cap" };
+    }
+    if (begun === "moved_on") return "lost";
+    const answer = await this.#askBlock(wish, target, block, epoch);
+    if (answer.kind !== "answered" || answer.value.kind === "late")
+      return { kind: "unsettled", where: "block" };
+    const said = answer.value;
+    if (said.kind === "accepted") {
+      if (this.#move(row, "confirm") === "moved_on") return "lost";
+      const { memory, runtime, reports } = this.#host;
+      memory.note(block, said.counts, runtime.now());
+      reports.changed(target, block, said.counts);
+      return { kind: "claimed", block, counts: said.counts };
+    }
+    this.#move(row, "remove");
+    const message = { ...target, owner: wish.owner, block, epoch, draining: said.owner === undefined };
+    await again(this.#host, () => this.#poolPort(target).release(message));
+    return "lost";
+  }
+
+  /** Never repeated: an epoch is sent in one claim only. */
+  async #askBlock(
+    wish: ClaimWish,
+    target: PoolTarget,
+    block: string,
+    epoch: number,
+  ): Promise<CallOutcome<ClaimAnswer>> {
+    const leased = (await this.#host.runtime.policy.current(this.#host.runtime.now())) ?? wish.leased;
+    const until = untilOf(this.#host, leased, wish.deadlineAt);
+    const { pool, incarnation, cidr: poolCidr } = target;
+    const cooldownMs = leased.policy.config.ipCooldownSeconds * 1000;
+    const ends = wish.hostReserved === undefined ? {} : { hostReserved: wish.hostReserved };
+    const owner = wish.owner;
+    const message = { block, pool, incarnation, poolCidr, owner, epoch, until, cooldownMs, ...ends };
+    return await once(this.#host, () => this.#port(block).claim(message));
+  }
+
+  /** The cap is checked in the transaction that inserts the row, over rows in every state (I10). */
+  #beginClaim(row: Target, cap: number | undefined): "begun" | "over_cap" | "moved_on" {
+    const { store, memory, runtime } = this.#host;
+    const now = runtime.now();
+    const outcome = store.transaction(() => {
+      const isNew = store.row("SELECT 1 AS found FROM affinities WHERE block = ?", row.block) === undefined;
+      if (isNew && cap !== undefined && countAffinities(store, row.family) >= cap) return "over_cap";
+      return moveAffinity(store, row, "claim", now);
+    });
+    if (outcome === "over_cap" || outcome === "moved_on" || outcome === "gone") {
+      return outcome === "over_cap" ? outcome : "moved_on";
+    }
+    memory.moved(row.block, outcome);
+    return "begun";
+  }
+
+  #move(row: Target, event: AffinityEvent): Affinity | "gone" | "moved_on" {
+    const { store, memory, runtime } = this.#host;
+    const { block, pool, poolCidr, incarnation, family, epoch } = row;
+    const target = { block, pool, poolCidr, incarnation, family, epoch };
+    const moved = store.transaction(() => moveAffinity(store, target, event, runtime.now()));
+    memory.moved(block, moved);
+    return moved;
+  }
+
+  #known({ pool, incarnation }: PoolTarget): string[] {
+    const rows = [...this.#host.memory.affinities.values()];
+    return rows
+      .filter((row) => row.pool === pool && row.incarnation === incarnation)
+      .map(({ block }) => block);
+  }
+
+  async #single(name: string, run: () => Promise<ClaimResult>): Promise<ClaimResult> {
+    const running = this.#running.get(name);
+    if (running !== undefined) return await running;
+    const mine = run().finally(() => this.#running.delete(name));
+    this.#running.set(name, mine);
+    return await mine;
+  }
+
+  #port(block: string) {
+    return this.#host.runtime.ports.block(block);
+  }
+
+  #poolPort({ pool, incarnation }: PoolTarget) {
+    return this.#host.runtime.ports.pool(pool, incarnation);
+  }
+}
+
+function rowOf(target: PoolTarget, block: string, epoch: number): Target {
+  const { pool, incarnation, cidr: poolCidr } = target;
+  return { block, pool, poolCidr, incarnation, family: cidrOf(block).family, epoch };
+}

@@ -1,0 +1,186 @@
+/**
+ * One allocate request as a whole: both families or none, undo, and the answer.
+ * May import: core, rpc, platform. Rule: undo only on a definite refusal, only what was created.
+ */
+
+import { parseAddress } from "../src/core/address.ts";
+import type { AddressRecord } from "../src/core/allocation.ts";
+import { type Family, type Rejection, rejection, type Shortfall } from "../src/core/errors.ts";
+import { invariant } from "../src/core/invariant.ts";
+import { interfacePrefix } from "../src/core/placement.ts";
+import type { CompiledPolicy } from "../src/core/policy.ts";
+import { err, ok, type Result } from "../src/core/result.ts";
+import type {
+  AllocateRefusal,
+  HostAllocateAnswer,
+  HostAllocateRequest,
+  PlacedAddress,
+} from "../src/rpc/host.ts";
+import type { HostAffinities } from "./host-affinities.ts";
+import { HostAttempt } from "./host-attempt.ts";
+import { again, blockTarget, type HostContext } from "./host-context.ts";
+import { HostSearch, type SearchResult } from "./host-search.ts";
+
+interface Parts {
+  readonly host: HostContext;
+  readonly affinities: HostAffinities;
+  readonly enrol: () => Promise<boolean>;
+}
+
+interface Searched {
+  readonly family: Family;
+  readonly attempt: HostAttempt;
+  readonly result: SearchResult;
+}
+
+type Short = Extract<SearchResult, { kind: "short" }>;
+
+/** Allocates for one request. `labels` are those of the host's registration. */
+export async function allocateFor(
+  parts: Parts,
+  request: HostAllocateRequest,
+  labels: Readonly<Record<string, string>>,
+): Promise<Result<HostAllocateAnswer, AllocateRefusal>> {
+  const { policy: source, now } = parts.host.runtime;
+  const known = source.held(now())?.policy ?? source.peek() ?? (await source.current(now()))?.policy;
+  if (known === undefined) return err(rejection("policy_unavailable", {}, 1));
+  const { maintenance, maintenanceReason } = known.config;
+  if (maintenance) {
+    return err(
+      rejection("maintenance", maintenanceReason === undefined ? {} : { reason: maintenanceReason }),
+    );
+  }
+  const searched = await Promise.all(
+    wishes(request).map(([family, count]) => search(parts, request, labels, known, family, count)),
+  );
+  return await conclude(parts, request, searched);
+}
+
+function wishes(request: HostAllocateRequest): (readonly [Family, number])[] {
+  const both = [[4, request.ipv4?.count ?? 0] as const, [6, request.ipv6?.count ?? 0] as const];
+  return both.filter(([, count]) => count > 0);
+}
+
+async function search(
+  parts: Parts,
+  request: HostAllocateRequest,
+  labels: Readonly<Record<string, string>>,
+  known: CompiledPolicy,
+  family: Family,
+  count: number,
+): Promise<Searched> {
+  const { host, handle, key, fingerprint, use, attributes, ownerSlot, leakCollection, deadlineAt } = request;
+  const attempt = new HostAttempt(parts.host, {
+    host,
+    handle,
+    key: `${host}/${key}`,
+    fingerprint,
+    family,
+    count,
+    item: { use, attributes, ownerSlot, leakCollection },
+    ...(deadlineAt === undefined ? {} : { deadlineAt }),
+  });
+  const result = await new HostSearch(parts, attempt, request, labels).run(known);
+  return { family, attempt, result };
+}
+
+/** A failed family fails the request and nothing is undone; a short one refuses it, unless partial. */
+async function conclude(
+  parts: Parts,
+  request: HostAllocateRequest,
+  searched: readonly Searched[],
+): Promise<Result<HostAllocateAnswer, AllocateRefusal>> {
+  for (const { result } of searched) {
+    if (result.kind === "refused") {
+      // What the other family created stays under its key only where the outcome is open.
+      if (isDefinite(result.refusal.code)) await undoAll(parts, request, searched);
+      return err(result.refusal);
+    }
+  }
+  const short = searched
+    .map(({ result }) => result)
+    .filter((result): result is Short => result.kind === "short");
+  const got = searched.flatMap(({ attempt }) => attempt.got);
+  if (short.length > 0 && !(request.partial && got.length > 0)) {
+    await undoAll(parts, request, searched);
+    return err(shortage(request, short));
+  }
+  const policy = parts.host.runtime.policy.peek();
+  invariant(policy !== undefined, "an address was got under a policy");
+  return ok({
+    addresses: got.map((record) => placed(policy, record)),
+    shortfall: short.map(({ shortfall }) => shortfall),
+    replayed: searched.every(({ attempt }) => attempt.got.length > 0 && attempt.created.length === 0),
+    reused: false,
+  });
+}
+
+/** A code after which the same key will not find what the attempt created. */
+function isDefinite(code: AllocateRefusal["code"]): boolean {
+  return code === "idempotency_key_released" || code === "idempotency_key_reused";
+}
+
+/** Puts back what this attempt was told it created, by key and touch. */
+async function undoAll(
+  parts: Parts,
+  request: HostAllocateRequest,
+  searched: readonly Searched[],
+): Promise<void> {
+  const { handle, host, key } = request;
+  const policy = parts.host.runtime.policy.peek();
+  const byBlock = new Map<string, AddressRecord[]>();
+  for (const record of searched.flatMap(({ attempt }) => attempt.created)) {
+    byBlock.set(record.block, [...(byBlock.get(record.block) ?? []), record]);
+  }
+  const undone = [...byBlock].map(async ([block, records]) => {
+    const pool = policy === undefined ? undefined : poolOf(policy, records[0]);
+    if (pool === undefined) return;
+    const addresses = records.map(({ address, touch }) => ({ address, touch }));
+    const message = { ...blockTarget(pool, block), handle, key: `${host}/${key}`, addresses };
+    await again(parts.host, () => parts.host.runtime.ports.block(block).undo(message));
+  });
+  await Promise.all(undone);
+}
+
+function shortage(request: HostAllocateRequest, short: readonly Short[]): AllocateRefusal {
+  const [first] = short;
+  invariant(first !== undefined, "something is short");
+  const { family, requested, allocated, code, retryAfterSeconds } = first.shortfall;
+  const evidence = {
+    host: request.host,
+    family,
+    requested,
+    allocated,
+    ...(first.end === undefined ? {} : { owned: first.end.owned }),
+    ...(first.end?.capReached === true ? { limit: first.end.cap } : {}),
+    ...(first.end?.nextFreeAt === undefined ? {} : { freeAt: first.end.nextFreeAt }),
+    ...(first.pool === undefined ? {} : { pool: first.pool }),
+    shortfall: short.map(({ shortfall }): Shortfall => shortfall),
+  };
+  return rejection(code, evidence as never, retryAfterSeconds) as Rejection<ShortCode>;
+}
+
+type ShortCode = Exclude<
+  Extract<AllocateRefusal, { readonly evidence: { readonly shortfall: Shortfall[] } }>["code"],
+  never
+>;
+
+/** Adds what only the policy knows of an address. */
+export function placed(policy: CompiledPolicy, record: AddressRecord): PlacedAddress {
+  const parsed = parseAddress(record.address);
+  const pool = poolOf(policy, record);
+  const isReserved = parsed.ok && policy.reserved[record.family].contains(parsed.value.value);
+  const gateway = pool?.definition.gateway;
+  return {
+    record,
+    pool: pool?.definition.name ?? "",
+    interfacePrefix: pool === undefined ? (record.family === 4 ? 32 : 128) : interfacePrefix(pool),
+    ...(gateway === undefined ? {} : { gateway }),
+    reserved: isReserved,
+  };
+}
+
+function poolOf(policy: CompiledPolicy, record: AddressRecord | undefined) {
+  const parsed = record === undefined ? undefined : parseAddress(record.address);
+  return parsed?.ok === true ? policy.poolOf(parsed.value) : undefined;
+}

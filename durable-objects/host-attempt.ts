@@ -1,0 +1,390 @@
+/**
+ * One attempt of one request in one family: its key's way through the index and the blocks.
+ * May import: core, rpc, platform. Rule: an unknown outcome is asked again at the same block, never
+ * followed by another block; a row moves only on a final "no".
+ */
+import type { AddressRecord, BlockCounts } from "../src/core/allocation.ts";
+import { type Family, type Rejection, rejection } from "../src/core/errors.ts";
+import { InvariantViolation, unreachable } from "../src/core/invariant.ts";
+import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../src/core/limits.ts";
+import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
+import type { CallOutcome } from "../src/platform/call.ts";
+import type { AllocateItem, AllocateOutcome } from "../src/rpc/block.ts";
+import type { ReserveOutcome } from "../src/rpc/handle-index.ts";
+import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
+import { again, blockPolicy, blockTarget, type HostContext, poolTarget, untilOf } from "./host-context.ts";
+
+/** What stays the same through an attempt. */
+export interface AttemptWish {
+  readonly host: string;
+  readonly handle: string;
+  /** Scoped to the host: `<host>/<client's key>`. */
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly family: Family;
+  readonly count: number;
+  readonly item: Pick<AllocateItem, "use" | "attributes" | "ownerSlot" | "leakCollection">;
+  readonly deadlineAt?: number;
+}
+
+/** Which block is asked, and as whose. */
+export interface Seat {
+  readonly pool: CompiledPool;
+  readonly block: string;
+  /** The block must be the host's own. */
+  readonly isOwn: boolean;
+  /** An exact assignment. */
+  readonly ordinal?: number;
+  readonly replayOnly?: boolean;
+}
+
+/** A refusal that ends the attempt at once. */
+export type AttemptRefusal = Rejection<
+  | "idempotency_key_released"
+  | "idempotency_key_reused"
+  | "in_progress"
+  | "outcome_unknown"
+  | "policy_unavailable"
+  | "deadline_exceeded"
+  | "storage_unavailable"
+  | "overloaded"
+>;
+
+export type SeatResult =
+  /** Addresses were got here; the attempt may still be short. */
+  | { readonly kind: "got" }
+  | { readonly kind: "full"; readonly counts: BlockCounts }
+  | { readonly kind: "lost"; readonly owner?: string }
+  | Extract<AllocateOutcome, { kind: "taken" }>
+  /** The key was listed elsewhere: these blocks come first. */
+  | { readonly kind: "listed"; readonly blocks: readonly string[] }
+  /** The policy has changed since the seat was chosen. */
+  | { readonly kind: "policy_changed" }
+  | { readonly kind: "refused"; readonly refusal: AttemptRefusal };
+
+interface IndexRow {
+  readonly block: string;
+  /** Highest `until` of messages about this key that may still arrive there. */
+  readonly finalAfter?: number;
+  /** The block's "no" was final, or it was never asked. */
+  readonly movable: boolean;
+}
+
+export class HostAttempt {
+  readonly #host: HostContext;
+  readonly wish: AttemptWish;
+  readonly #attempt: string;
+  /** Addresses got so far, and those that this attempt was told it created. */
+  readonly got: AddressRecord[] = [];
+  readonly created: AddressRecord[] = [];
+  wasFound = false;
+  /** The row of the block that is being asked. */
+  #row: IndexRow | undefined;
+  /** Rows of blocks that finally said no: the next block takes one of them over. */
+  readonly #spare: IndexRow[] = [];
+  readonly #listed = new Map<string, number>();
+  readonly #holding: string[] = [];
+  #policy: LeasedPolicy | undefined;
+
+  constructor(host: HostContext, wish: AttemptWish) {
+    this.#host = host;
+    this.wish = wish;
+    this.#attempt = host.runtime.unique();
+  }
+
+  get missing(): number {
+    return this.wish.count - this.got.length;
+  }
+
+  /** Asks the index where the key is listed, without reserving anything. */
+  async lookUp(): Promise<SeatResult | { readonly kind: "absent" }> {
+    const reserved = await this.#reserve(undefined);
+    if (reserved.kind !== "answered") return this.#noAnswer(reserved, "index", false);
+    if (reserved.value.kind === "absent") return { kind: "absent" };
+    return this.#listedOr(reserved.value) ?? { kind: "absent" };
+  }
+
+  /** Takes a seat: the index first, then the block. */
+  async take(seat: Seat, chosenUnder: CompiledPolicy): Promise<SeatResult> {
+    const listed = await this.#arrive(seat);
+    if (listed !== undefined) return listed;
+    const leased = await this.#lease();
+    if (leased === undefined) return this.#refuse(rejection("policy_unavailable", {}, 1));
+    if (leased.policy.version !== chosenUnder.version) return { kind: "policy_changed" };
+    return await this.#ask(seat, leased);
+  }
+
+  /** Brings the key's row to the seat's block. Absent: it is there. */
+  async #arrive(seat: Seat): Promise<SeatResult | undefined> {
+    if (this.#row?.block === seat.block) return undefined;
+    if (this.#row !== undefined) this.#spare.push(this.#row);
+    this.#row = this.#spare.find(({ block }) => block === seat.block);
+    if (this.#row !== undefined) {
+      this.#spare.splice(this.#spare.indexOf(this.#row), 1);
+      return undefined;
+    }
+    const spare = this.#spare.pop();
+    if (spare !== undefined) return await this.#move(spare, seat.block);
+    // A lease that is not in hand is asked for while the index call runs.
+    const { policy, now } = this.#host.runtime;
+    if (policy.held(now()) === undefined) void policy.current(now());
+    const reserved = await this.#reserve(seat.block);
+    if (reserved.kind !== "answered") return this.#noAnswer(reserved, "index", false);
+    if (reserved.value.kind === "reserved") {
+      this.#row = { block: seat.block, movable: true };
+      return undefined;
+    }
+    return this.#listedOr(reserved.value);
+  }
+
+  #listedOr(
+    outcome: Exclude<ReserveOutcome, { kind: "reserved" | "absent" }> | ReserveOutcome,
+  ): SeatResult | undefined {
+    const { handle } = this.wish;
+    switch (outcome.kind) {
+      case "reserved":
+      case "absent":
+        return undefined;
+      case "listed": {
+        for (const { block, untilBefore } of outcome.rows) this.#listed.set(block, untilBefore);
+        return { kind: "listed", blocks: outcome.rows.map(({ block }) => block) };
+      }
+      case "spent":
+        return this.#refuse(rejection("idempotency_key_released", { handle }));
+      case "key_reused":
+        return this.#refuse(rejection("idempotency_key_reused", { handle }));
+      case "limit":
+        throw new InvariantViolation("a limit was answered that was not asked for");
+      case "late":
+        return this.#refuse(rejection("deadline_exceeded", {}));
+      default:
+        return unreachable(outcome);
+    }
+  }
+
+  /** Goes to a block where the index lists the key: an earlier attempt may have got something there. */
+  goToListed(block: string): void {
+    const untilBefore = this.#listed.get(block) ?? 0;
+    if (this.#row !== undefined) this.#spare.push(this.#row);
+    this.#row =
+      untilBefore === 0 ? { block, movable: false } : { block, finalAfter: untilBefore, movable: false };
+  }
+
+  async #move(row: IndexRow, to: string): Promise<SeatResult | undefined> {
+    if (!row.movable) return this.#inProgress();
+    const { handle, key } = this.wish;
+    const until = this.#indexUntil();
+    const message = { handle, key, from: row.block, to, attempt: this.#attempt, until, final: row.movable };
+    const moved = await again(this.#host, () => this.#index().move(message));
+    if (moved.kind !== "answered") return this.#noAnswer(moved, "index", false);
+    switch (moved.value.kind) {
+      case "moved":
+        this.#row = { block: to, movable: true };
+        return undefined;
+      case "in_progress":
+      case "gone":
+        return this.#inProgress();
+      case "late":
+        return this.#refuse(rejection("deadline_exceeded", {}));
+      default:
+        return unreachable(moved.value);
+    }
+  }
+
+  /** Asks the block; `late` once more under a fresh lease. */
+  async #ask(seat: Seat, first: LeasedPolicy): Promise<SeatResult> {
+    let leased = first;
+    for (let round = 0; round < 2; round += 1) {
+      const until = untilOf(this.#host, leased, this.wish.deadlineAt);
+      const outcome = await this.#send(seat, leased, until);
+      if (outcome === undefined) return this.#unknown();
+      if ("refusal" in outcome) return this.#refuse(outcome.refusal);
+      if (outcome.kind !== "late") return this.#settle(seat, outcome);
+      const isOver = this.wish.deadlineAt !== undefined && this.#host.runtime.now() >= this.wish.deadlineAt;
+      if (isOver) break;
+      const fresh = await this.#host.runtime.policy.refresh();
+      if (fresh === undefined) return this.#refuse(rejection("policy_unavailable", {}, 1));
+      this.#policy = fresh;
+      if (fresh.policy.version !== leased.policy.version) return { kind: "policy_changed" };
+      leased = fresh;
+      // The row must know until when this attempt may still land.
+      const prolonged = await this.#reserve(seat.block);
+      if (prolonged.kind !== "answered") return this.#noAnswer(prolonged, "index", false);
+      if (prolonged.value.kind !== "reserved") return this.#inProgress();
+    }
+    return this.#refuse(
+      this.wish.deadlineAt === undefined
+        ? rejection("policy_unavailable", {}, 1)
+        : rejection("deadline_exceeded", {}),
+    );
+  }
+
+  /** One block call, repeated with the same key until `until` + ε; absent: the outcome stays unknown. */
+  async #send(
+    seat: Seat,
+    leased: LeasedPolicy,
+    until: number,
+  ): Promise<AllocateOutcome | { readonly refusal: AttemptRefusal } | undefined> {
+    const { runtime } = this.#host;
+    const giveUpAt = until + runtime.settings.skewMs;
+    const sent = { finalAfter: this.#row?.finalAfter };
+    for (let round = 0; round < 3; round += 1) {
+      const timeoutMs = Math.max(giveUpAt - runtime.now(), 1);
+      const request = {
+        ...blockTarget(seat.pool, seat.block),
+        items: [this.#item(seat, leased, until, sent.finalAfter)],
+      };
+      const answer = await again(
+        this.#host,
+        () => runtime.ports.block(seat.block).allocate(request),
+        timeoutMs,
+      );
+      if (answer.kind === "answered") {
+        const outcome = answer.value.outcomes[0];
+        if (outcome === undefined) throw new InvariantViolation("a block left an element unanswered");
+        return outcome;
+      }
+      if (answer.kind === "failed" && answer.failure === "overloaded") {
+        return { refusal: rejection("overloaded", { where: "block" }, 1) };
+      }
+      // It may have landed: what the block says from now on is final only after this message's time.
+      sent.finalAfter = Math.max(sent.finalAfter ?? 0, until);
+      if (this.#row !== undefined) this.#row = { ...this.#row, finalAfter: sent.finalAfter, movable: false };
+      if (runtime.now() >= giveUpAt) return undefined;
+    }
+    return undefined;
+  }
+
+  #item(seat: Seat, leased: LeasedPolicy, until: number, finalAfter: number | undefined): AllocateItem {
+    const { host, handle, key, item } = this.wish;
+    const { policy } = leased;
+    return {
+      ...item,
+      host,
+      handle,
+      key,
+      count: seat.ordinal === undefined ? this.missing : 1,
+      strict: policy.config.strictAffinity,
+      policy: blockPolicy(policy, seat.pool, seat.block),
+      until,
+      ...(seat.isOwn ? { owner: host } : {}),
+      ...(seat.ordinal === undefined ? {} : { ordinal: seat.ordinal }),
+      ...(seat.replayOnly === true ? { replayOnly: true } : {}),
+      ...(finalAfter === undefined ? {} : { finalAfter }),
+    };
+  }
+
+  #settle(seat: Seat, outcome: Exclude<AllocateOutcome, { kind: "late" }>): SeatResult {
+    const { block } = seat;
+    if ("counts" in outcome) this.#noteCounts(seat, outcome.counts);
+    switch (outcome.kind) {
+      case "created":
+      case "found":
+        this.got.push(...outcome.records);
+        if (outcome.kind === "created") this.created.push(...outcome.records);
+        else this.wasFound = true;
+        if (outcome.kind === "found" && outcome.records.length < outcome.granted) return this.#spent();
+        this.#holding.push(block);
+        this.#row = undefined;
+        return { kind: "got" };
+      case "spent":
+        return this.#spent();
+      case "full":
+        this.#setAside(outcome.final);
+        return outcome.final ? { kind: "full", counts: outcome.counts } : this.#inProgress();
+      case "affinity_lost":
+        this.#setAside(outcome.final);
+        if (!outcome.final) return this.#inProgress();
+        return outcome.owner === undefined ? { kind: "lost" } : { kind: "lost", owner: outcome.owner };
+      case "taken":
+        this.#setAside(outcome.final);
+        return outcome;
+      case "failed":
+        throw new InvariantViolation(`block ${block}: ${outcome.message}`);
+      default:
+        return unreachable(outcome);
+    }
+  }
+
+  /** The block said no: its row may go elsewhere once that is final. */
+  #setAside(isFinal: boolean): void {
+    if (this.#row !== undefined) this.#spare.push({ ...this.#row, movable: isFinal });
+    this.#row = undefined;
+  }
+
+  #noteCounts({ pool, block }: Seat, counts: BlockCounts): void {
+    const { memory, reports, runtime } = this.#host;
+    memory.note(block, counts, runtime.now());
+    reports.changed(poolTarget(pool), block, counts);
+  }
+
+  async #lease(): Promise<LeasedPolicy | undefined> {
+    this.#policy = await this.#host.runtime.policy.current(this.#host.runtime.now());
+    return this.#policy;
+  }
+
+  #indexUntil(): number {
+    const { runtime } = this.#host;
+    return Math.min(
+      runtime.now() + runtime.settings.untilMs,
+      this.wish.deadlineAt ?? Number.POSITIVE_INFINITY,
+    );
+  }
+
+  async #reserve(block: string | undefined): Promise<CallOutcome<ReserveOutcome>> {
+    const { handle, key, fingerprint, family, count } = this.wish;
+    const item = {
+      handle,
+      key,
+      fingerprint,
+      family,
+      count: Math.max(1, Math.min(count, this.missing)),
+      attempt: this.#attempt,
+      until: this.#indexUntil(),
+      ...(block === undefined ? {} : { block }),
+      ...(this.#holding.length === 0 ? {} : { also: this.#holding }),
+    };
+    const answer = await again(this.#host, () => this.#index().reserve({ items: [item] }));
+    if (answer.kind !== "answered") return answer;
+    const value = answer.value.outcomes[0];
+    if (value === undefined) throw new InvariantViolation("the index left an element unanswered");
+    return { kind: "answered", value };
+  }
+
+  #index() {
+    return this.#host.runtime.ports.handleIndex(this.wish.handle);
+  }
+
+  #spent(): SeatResult {
+    return this.#refuse(rejection("idempotency_key_released", { handle: this.wish.handle }));
+  }
+
+  #inProgress(): SeatResult {
+    const { host, handle } = this.wish;
+    return this.#refuse(rejection("in_progress", { host, handle }, IN_PROGRESS_RETRY_AFTER_SECONDS));
+  }
+
+  #unknown(): SeatResult {
+    const { host, handle } = this.wish;
+    return this.#refuse(rejection("outcome_unknown", { host, handle }, IN_PROGRESS_RETRY_AFTER_SECONDS));
+  }
+
+  /** A call without an answer before any block was asked: nothing was allocated. */
+  #noAnswer(
+    outcome: Exclude<CallOutcome<unknown>, { kind: "answered" }>,
+    where: "index",
+    landed: boolean,
+  ): SeatResult {
+    if (landed) return this.#unknown();
+    if (outcome.kind === "failed" && outcome.failure === "storage") {
+      return this.#refuse(rejection("storage_unavailable", {}, 1));
+    }
+    const { deadlineAt } = this.wish;
+    const isOver = deadlineAt !== undefined && this.#host.runtime.now() >= deadlineAt;
+    return this.#refuse(isOver ? rejection("deadline_exceeded", {}) : rejection("overloaded", { where }, 1));
+  }
+
+  #refuse(refusal: AttemptRefusal): SeatResult {
+    return { kind: "refused", refusal };
+  }
+}

@@ -1,0 +1,429 @@
+/**
+ * The search for addresses of one family: listed blocks, own blocks, claims, then borrowing.
+ * May import: core, rpc, platform. Rule: hints choose the order, only the block decides.
+ */
+import { parseAddress } from "../src/core/address.ts";
+import type { BlockCounts } from "../src/core/allocation.ts";
+import type { Considered, Family, Shortfall } from "../src/core/errors.ts";
+import { CONSIDERED_REFUSAL_MAX } from "../src/core/limits.ts";
+import { boundConsidered, type SearchEnd, shortageCode } from "../src/core/placement.ts";
+import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
+import { choosePools, type NoPool } from "../src/core/pool-choice.ts";
+import type { HostAllocateRequest } from "../src/rpc/host.ts";
+import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
+import type { HostAffinities } from "./host-affinities.ts";
+import type { AttemptRefusal, HostAttempt, Seat, SeatResult } from "./host-attempt.ts";
+import { HostBorrowing } from "./host-borrowing.ts";
+import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import type { Affinity } from "./storage/host-rows.ts";
+
+/** How a search ended. `short`: definitely not enough; what was created can be undone. */
+export type SearchResult =
+  | { readonly kind: "complete" }
+  | {
+      readonly kind: "short";
+      readonly shortfall: Shortfall;
+      readonly pool?: string;
+      readonly end?: SearchEnd & { owned: number; cap: number };
+    }
+  | { readonly kind: "refused"; readonly refusal: AttemptRefusal };
+
+/** Own blocks whose figures say that they are full are asked in lots of so many. */
+const ASK_LOT = 16;
+/** Own blocks asked before a refusal at most; bounds the calls of one request. */
+const ASK_MAX = 512;
+/** Own blocks asked before another one is claimed. */
+const ASK_BEFORE_CLAIM = 32;
+/** Changes of policy that one request follows. */
+const RESTARTS_MAX = 4;
+
+type Step =
+  | "complete"
+  | "go_on"
+  | { readonly kind: "refused"; readonly refusal: AttemptRefusal }
+  | { readonly kind: "policy_changed" };
+
+export class HostSearch {
+  readonly #host: HostContext;
+  readonly #affinities: HostAffinities;
+  readonly #borrowing: HostBorrowing;
+  readonly #attempt: HostAttempt;
+  readonly #request: HostAllocateRequest;
+  readonly #family: Family;
+  readonly #labels: Readonly<Record<string, string>>;
+  #blocks: Considered[] = [];
+  #asked = new Set<string>();
+
+  constructor(
+    parts: { host: HostContext; affinities: HostAffinities; enrol: () => Promise<boolean> },
+    attempt: HostAttempt,
+    request: HostAllocateRequest,
+    labels: Readonly<Record<string, string>>,
+  ) {
+    this.#host = parts.host;
+    this.#affinities = parts.affinities;
+    this.#attempt = attempt;
+    this.#request = request;
+    this.#family = attempt.wish.family;
+    this.#labels = labels;
+    this.#borrowing = new HostBorrowing(parts.host, parts.enrol, attempt);
+  }
+
+  /** Searches until the wish is met, or there is definitely no more. */
+  async run(known: CompiledPolicy): Promise<SearchResult> {
+    let policy = known;
+    for (let round = 0; round < RESTARTS_MAX; round += 1) {
+      this.#blocks = [];
+      this.#asked = new Set();
+      const result = await this.#under(policy);
+      if (result.kind !== "policy_changed") return result;
+      const leased = await this.#lease();
+      if (leased === undefined) return { kind: "refused", refusal: this.#noPolicy() };
+      policy = leased.policy;
+    }
+    return { kind: "refused", refusal: this.#noPolicy() };
+  }
+
+  async #under(policy: CompiledPolicy): Promise<SearchResult | { readonly kind: "policy_changed" }> {
+    const choice = choosePools(policy, this.#poolRequest());
+    const first = choice.ok
+      ? this.#ownSeats(choice.value.pools).find((seat) => this.#mayHaveRoom(seat))
+      : undefined;
+    if (first === undefined) {
+      // Nothing to reserve at yet; a key that is listed is answered all the same.
+      const step = await this.#lookUp(policy);
+      if (step !== "go_on") return finish(step);
+    }
+    if (!choice.ok) return await this.#noPool(policy, choice.error);
+    const { pools, considered } = choice.value;
+    for (const seat of this.#ownSeats(pools)) {
+      if (!this.#mayHaveRoom(seat)) continue;
+      const step = await this.#visit(seat, policy);
+      if (step !== "go_on") return finish(step);
+    }
+    const leased = await this.#lease();
+    if (leased === undefined) return { kind: "refused", refusal: this.#noPolicy() };
+    if (leased.policy.version !== policy.version) return { kind: "policy_changed" };
+    return await this.#beyondHints(leased, pools, considered);
+  }
+
+  /** The hints know no more: ask the own blocks, claim, borrow. */
+  async #beyondHints(
+    leased: LeasedPolicy,
+    pools: readonly CompiledPool[],
+    considered: readonly Considered[],
+  ): Promise<SearchResult | { readonly kind: "policy_changed" }> {
+    const { policy } = leased;
+    await this.#recoverRows(leased, pools);
+    const asked = await this.#askOwn(pools, policy, ASK_BEFORE_CLAIM);
+    if (asked !== "go_on") return finish(asked);
+    const claims = await this.#claimBlocks(leased, pools);
+    if (claims.step !== "go_on") return finish(claims.step);
+    const askedAll = await this.#askOwn(pools, policy, ASK_MAX);
+    if (askedAll !== "go_on") return finish(askedAll);
+    const mayBorrow = !claims.capReached && policy.config.autoAllocateBlocks && !policy.config.strictAffinity;
+    const others = mayBorrow
+      ? await this.#borrowing.borrow(pools, policy, (seat) => this.#visit(seat, policy))
+      : await this.#borrowing.survey(pools, policy);
+    if (others.step !== "go_on") return finish(others.step);
+    const cap = policy.cap(this.#request.maxBlocksPerHost);
+    const nextFreeAt = earliest([this.#ownNextFreeAt(pools), mayBorrow ? others.nextFreeAt : undefined]);
+    const end: SearchEnd = {
+      capReached: claims.capReached,
+      autoAllocateOff: !policy.config.autoAllocateBlocks,
+      strict: policy.config.strictAffinity,
+      othersHaveRoom: others.haveRoom,
+      ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
+    };
+    const all = [...considered, ...claims.considered, ...this.#blocks, ...others.considered];
+    return this.#short(shortageCode(end), all, { ...end, owned: this.#ownedRows(), cap });
+  }
+
+  async #lookUp(policy: CompiledPolicy): Promise<Step> {
+    const found = await this.#attempt.lookUp();
+    return found.kind === "absent" ? "go_on" : await this.#follow(found, policy);
+  }
+
+  /** A key that is listed in a block of a pool that may not be used any more is only replayed. */
+  async #noPool(
+    policy: CompiledPolicy,
+    no: NoPool,
+  ): Promise<SearchResult | { readonly kind: "policy_changed" }> {
+    const leased = await this.#lease();
+    if (leased === undefined) return { kind: "refused", refusal: this.#noPolicy() };
+    if (leased.policy.version !== policy.version) return { kind: "policy_changed" };
+    return this.#short(no.code, no.considered, undefined, no.pool);
+  }
+
+  async #visit(seat: Seat, policy: CompiledPolicy): Promise<Step> {
+    this.#asked.add(seat.block);
+    const result = await this.#attempt.take(seat, policy);
+    this.#consider(seat, result);
+    if (result.kind === "lost" && seat.isOwn) await this.#recoverLost(seat.block);
+    return await this.#follow(result, policy);
+  }
+
+  async #follow(result: SeatResult, policy: CompiledPolicy): Promise<Step> {
+    switch (result.kind) {
+      case "refused":
+      case "policy_changed":
+        return result;
+      case "listed":
+        return await this.#visitListed(result.blocks, policy);
+      case "got":
+      case "full":
+      case "lost":
+      case "taken":
+        return this.#attempt.missing <= 0 ? "complete" : "go_on";
+    }
+  }
+
+  /** Where the key is listed an earlier attempt may have got something, or may still. */
+  async #visitListed(blocks: readonly string[], policy: CompiledPolicy): Promise<Step> {
+    const choice = choosePools(policy, this.#poolRequest());
+    const allowed = choice.ok ? choice.value.pools : [];
+    for (const block of blocks) {
+      const pool = poolOfBlock(policy, block);
+      if (pool === undefined) continue;
+      const isOwn = this.#host.memory.affinities.get(block)?.state === "confirmed";
+      this.#attempt.goToListed(block);
+      const step = await this.#visit({ pool, block, isOwn, replayOnly: !allowed.includes(pool) }, policy);
+      if (step !== "go_on") return step;
+    }
+    return "go_on";
+  }
+
+  /** Own blocks that the hints call full: others release addresses without this Host hearing of it. */
+  async #askOwn(pools: readonly CompiledPool[], policy: CompiledPolicy, limit: number): Promise<Step> {
+    const { memory } = this.#host;
+    const seats = this.#ownSeats(pools).filter(({ block }) => !this.#asked.has(block));
+    seats.sort(
+      (one, other) => (memory.hint(one.block)?.seenAt ?? 0) - (memory.hint(other.block)?.seenAt ?? 0),
+    );
+    for (let begin = 0; begin < Math.min(seats.length, limit); begin += ASK_LOT) {
+      const lot = seats.slice(begin, begin + ASK_LOT);
+      const rooms = await Promise.all(lot.map((seat) => this.#room(seat, policy)));
+      for (const [index, seat] of lot.entries()) {
+        if (rooms[index] !== true) continue;
+        const step = await this.#visit(seat, policy);
+        if (step !== "go_on") return step;
+      }
+    }
+    return "go_on";
+  }
+
+  /** Asks a block for its figures; one that does not answer is left alone. */
+  async #room(seat: Seat, policy: CompiledPolicy): Promise<boolean> {
+    this.#asked.add(seat.block);
+    const { memory, runtime, reports } = this.#host;
+    const question = { block: seat.block, policy: blockPolicy(policy, seat.pool, seat.block) };
+    const answer = await again(this.#host, () => runtime.ports.block(seat.block).describe(question));
+    if (answer.kind !== "answered") return false;
+    const { counts } = answer.value;
+    memory.note(seat.block, counts, runtime.now());
+    reports.changed(poolTarget(seat.pool), seat.block, counts);
+    if (counts.available > 0) return true;
+    this.#blocks.push(blockConsidered(seat, this.#request.host, counts));
+    return false;
+  }
+
+  async #claimBlocks(
+    leased: LeasedPolicy,
+    pools: readonly CompiledPool[],
+  ): Promise<{ step: Step; capReached: boolean; considered: Considered[] }> {
+    const { policy } = leased;
+    const considered: Considered[] = [];
+    const cap = policy.cap(this.#request.maxBlocksPerHost);
+    const reached = (): { step: Step; capReached: boolean; considered: Considered[] } => {
+      const detail = `${this.#request.host} owns ${this.#ownedRows()} of at most ${cap} blocks`;
+      considered.push({ kind: "host", outcome: "refused", rule: "cap_reached", detail });
+      return { step: "go_on", capReached: true, considered };
+    };
+    if (this.#ownedRows() >= cap) return reached();
+    if (!policy.config.autoAllocateBlocks) {
+      considered.push({ kind: "host", outcome: "refused", rule: "auto_allocate_off" });
+      return { step: "go_on", capReached: false, considered };
+    }
+    for (const pool of pools) {
+      // Ends: each round adds a row under the cap, or leaves the pool.
+      while (this.#ownedRows() < cap) {
+        const claimed = await this.#affinities.claim(this.#claimWish(leased, pool, cap));
+        if (claimed.kind === "over_cap") return reached();
+        if (claimed.kind !== "claimed") {
+          considered.push({
+            kind: "pool",
+            pool: pool.definition.name,
+            outcome: "full",
+            rule: "no_unclaimed_block",
+          });
+          break;
+        }
+        const before = this.#attempt.missing;
+        const step = await this.#visit({ pool, block: claimed.block, isOwn: true }, policy);
+        if (step !== "go_on") return { step, capReached: false, considered };
+        // A new block without a usable address: more of the same would only be wasted.
+        if (this.#attempt.missing === before) break;
+      }
+    }
+    return { step: "go_on", capReached: this.#ownedRows() >= cap, considered };
+  }
+
+  #claimWish(leased: LeasedPolicy, pool: CompiledPool, cap: number) {
+    const { host, hostReserved, deadlineAt } = this.#request;
+    const ends = this.#family === 4 ? hostReserved?.ipv4 : hostReserved?.ipv6;
+    return {
+      owner: host,
+      pool,
+      leased,
+      cap,
+      ...(ends === undefined ? {} : { hostReserved: ends }),
+      ...(deadlineAt === undefined ? {} : { deadlineAt }),
+    };
+  }
+
+  /** Rows that an interrupted claim or release left behind. */
+  async #recoverRows(leased: LeasedPolicy, pools: readonly CompiledPool[]): Promise<void> {
+    const left = [...this.#host.memory.affinities.values()].filter(
+      (row) => row.state !== "confirmed" && pools.some((pool) => isOf(row, pool)),
+    );
+    await Promise.all(left.map((row) => this.#affinities.recover(row, this.#request.host, leased)));
+  }
+
+  async #recoverLost(block: string): Promise<void> {
+    const row = this.#affinities.lose(block);
+    const leased = await this.#lease();
+    if (row !== undefined && leased !== undefined) {
+      await this.#affinities.recover(row, this.#request.host, leased);
+    }
+  }
+
+  /** Confirmed blocks of the pools: by pool as chosen, then by address. */
+  #ownSeats(pools: readonly CompiledPool[]): Seat[] {
+    const rows = [...this.#host.memory.affinities.values()].filter(({ state }) => state === "confirmed");
+    return pools.flatMap((pool) =>
+      rows
+        .filter((row) => isOf(row, pool))
+        .map(({ block }) => ({ block, base: cidrOf(block).base }))
+        .sort((one, other) => (one.base < other.base ? -1 : 1))
+        .map(({ block }) => ({ pool, block, isOwn: true })),
+    );
+  }
+
+  #mayHaveRoom(seat: Seat): boolean {
+    return this.#host.memory.mayHaveRoom(seat.block, this.#host.runtime.now());
+  }
+
+  #ownedRows(): number {
+    return [...this.#host.memory.affinities.values()].filter(({ family }) => family === this.#family).length;
+  }
+
+  #ownNextFreeAt(pools: readonly CompiledPool[]): number | undefined {
+    return earliest(
+      this.#ownSeats(pools).map(({ block }) => this.#host.memory.hint(block)?.counts.nextFreeAt),
+    );
+  }
+
+  #consider(seat: Seat, result: SeatResult): void {
+    if (result.kind === "full") this.#blocks.push(blockConsidered(seat, this.#request.host, result.counts));
+    if (result.kind === "lost") {
+      const owner = result.owner === undefined ? {} : { owner: result.owner };
+      const pool = seat.pool.definition.name;
+      this.#blocks.push({
+        kind: "block",
+        pool,
+        block: seat.block,
+        ...owner,
+        outcome: "skipped",
+        rule: "owned_by_other",
+      });
+    }
+  }
+
+  #short(
+    code: Shortfall["code"],
+    all: readonly Considered[],
+    end?: SearchEnd & { owned: number; cap: number },
+    pool?: string,
+  ): SearchResult {
+    const { considered, omitted } = boundConsidered(all, CONSIDERED_REFUSAL_MAX);
+    const { count } = this.#attempt.wish;
+    const wait = end?.nextFreeAt === undefined ? undefined : end.nextFreeAt - this.#host.runtime.now();
+    const shortfall: Shortfall = {
+      family: this.#family,
+      requested: count,
+      allocated: this.#attempt.got.length,
+      code,
+      ...(wait === undefined ? {} : { retryAfterSeconds: Math.max(1, Math.ceil(wait / 1000)) }),
+      considered,
+      consideredOmitted: omitted,
+    };
+    return {
+      kind: "short",
+      shortfall,
+      ...(pool === undefined ? {} : { pool }),
+      ...(end === undefined ? {} : { end }),
+    };
+  }
+
+  #poolRequest() {
+    const { use, namespaceLabels, hostReserved } = this.#request;
+    const wish = this.#family === 4 ? this.#request.ipv4 : this.#request.ipv6;
+    const ends = this.#family === 4 ? hostReserved?.ipv4 : hostReserved?.ipv6;
+    const pools = wish?.pools;
+    return {
+      family: this.#family,
+      use,
+      hostLabels: this.#labels,
+      namespaceLabels,
+      pools,
+      hostReserved: ends,
+    };
+  }
+
+  #lease(): Promise<LeasedPolicy | undefined> {
+    return this.#host.runtime.policy.current(this.#host.runtime.now());
+  }
+
+  #noPolicy(): AttemptRefusal {
+    return { code: "policy_unavailable", evidence: {}, retryAfterSeconds: 1 };
+  }
+}
+
+function finish(step: Exclude<Step, "go_on">): SearchResult | { readonly kind: "policy_changed" } {
+  return step === "complete" ? { kind: "complete" } : step;
+}
+
+function isOf(row: Affinity, { definition }: CompiledPool): boolean {
+  return row.pool === definition.name && row.incarnation === definition.incarnation;
+}
+
+/** The pool that a block belongs to, whatever its state. */
+function poolOfBlock(policy: CompiledPolicy, block: string): CompiledPool | undefined {
+  const base = parseAddress(block.slice(0, block.indexOf("/")));
+  return base.ok ? policy.poolOf(base.value) : undefined;
+}
+
+/** The earliest of times that are known. */
+export function earliest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** What a block that has no room looks like in an answer. */
+export function blockConsidered(seat: Seat, owner: string | undefined, counts: BlockCounts): Considered {
+  const { allocated, cooling, free, reserved, nextFreeAt } = counts;
+  const rule = cooling > 0 ? "cooling" : free > 0 && reserved > 0 ? "reserved" : "full";
+  return {
+    kind: "block",
+    pool: seat.pool.definition.name,
+    block: seat.block,
+    ...(owner === undefined ? {} : { owner }),
+    outcome: "full",
+    rule,
+    allocated,
+    free,
+    cooling,
+    reserved,
+    ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
+  };
+}

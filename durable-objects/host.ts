@@ -1,0 +1,317 @@
+/**
+ * HostObject serialises what one affinity owner decides: its blocks, its registration, its requests.
+ * May import: core, rpc, platform. Rule: it never owns the truth about an address; the block does.
+ */
+import { DurableObject } from "cloudflare:workers";
+import type { BlockCounts } from "../src/core/allocation.ts";
+import { type Family, type Rejection, rejection } from "../src/core/errors.ts";
+import { choosePools } from "../src/core/pool-choice.ts";
+import { err, ok, type Result } from "../src/core/result.ts";
+import type * as rpc from "../src/rpc/host.ts";
+import { HostAffinities } from "./host-affinities.ts";
+import { allocateFor, placed } from "./host-allocate.ts";
+import { HostAssign } from "./host-assign.ts";
+import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import { HostMemory } from "./host-memory.ts";
+import { HostReports } from "./host-reports.ts";
+import { productionRuntime } from "./production.ts";
+import type { Runtime } from "./runtime.ts";
+import { type Affinity, HOST_MIGRATIONS, type Registration, saveRegistration } from "./storage/host-rows.ts";
+import { type Counters, Store } from "./storage/store.ts";
+
+/** Replaced incarnations that a host remembers. */
+const REPLACED_MAX = 8;
+/** Own blocks asked for figures that nobody reported since the Host woke. */
+const ASK_MAX = 64;
+
+type Answer<T, E> = Promise<Result<T, E>>;
+
+export class HostObject extends DurableObject<Env> implements rpc.HostPort {
+  readonly #store: Store;
+  readonly #runtime: Runtime;
+  readonly #memory: HostMemory;
+  readonly #context: HostContext;
+  readonly #affinities: HostAffinities;
+  /** Requests under way by handle and key: two with one key join. */
+  readonly #joined = new Map<string, { fingerprint: string; answer: Promise<unknown> }>();
+  #name: string | undefined;
+  #isEnrolled = false;
+
+  constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
+    super(ctx, env);
+    this.#runtime = runtime;
+    this.#store = new Store(ctx.storage, HOST_MIGRATIONS);
+    this.#memory = new HostMemory(this.#store);
+    const reports = new HostReports(runtime);
+    this.#context = { store: this.#store, memory: this.#memory, runtime, reports };
+    this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
+  }
+
+  async allocate(request: rpc.HostAllocateRequest): Answer<rpc.HostAllocateAnswer, rpc.AllocateRefusal> {
+    this.#store.countCall("allocate");
+    this.#name = request.host;
+    const labels = this.#labels(request.host);
+    if (labels === undefined) return this.#refused(rejection("host_unknown", { host: request.host }));
+    const answer = await this.#join(
+      request,
+      (value: rpc.HostAllocateAnswer) => ({ ...value, replayed: true }),
+      () => allocateFor(this.#parts(), request, labels),
+    );
+    return answer.ok ? answer : this.#refused(answer.error);
+  }
+
+  async assign(request: rpc.HostAssignRequest): Answer<rpc.HostAssignAnswer, rpc.AssignRefusal> {
+    this.#store.countCall("assign");
+    this.#name = request.host;
+    const answer = await this.#join(
+      request,
+      (value: rpc.HostAssignAnswer) => ({ ...value, replayed: true }),
+      () => this.#assign(request),
+    );
+    return answer.ok ? answer : this.#refused(answer.error);
+  }
+
+  async register(request: rpc.RegisterRequest): ReturnType<rpc.HostPort["register"]> {
+    this.#store.countCall("register");
+    this.#name = request.host;
+    const before = this.#memory.registration;
+    const next = registrationAfter(before, request, this.#runtime.now());
+    if (next === "older") return err(rejection("incarnation_conflict", { host: request.host }));
+    const { cluster } = this.#runtime.ports;
+    const entry = { host: request.host, registered: true, labels: request.labels };
+    const told = await again(this.#context, () => cluster().enrol(entry));
+    if (told.kind !== "answered") return err(rejection("policy_unavailable", {}, 1));
+    this.#isEnrolled = true;
+    if (next !== before) {
+      this.#store.transaction(() => saveRegistration(this.#store, next));
+      this.#memory.registration = next;
+    }
+    return ok({ created: before === undefined, view: await this.#view(request.host, next) });
+  }
+
+  async describe(request: { host: string }): Promise<{ view?: rpc.HostView }> {
+    this.#store.countCall("describe");
+    const { registration } = this.#memory;
+    return registration === undefined ? {} : { view: await this.#view(request.host, registration) };
+  }
+
+  async releaseBlock(request: Parameters<rpc.HostPort["releaseBlock"]>[0]): Promise<rpc.ReleaseBlockAnswer> {
+    this.#store.countCall("releaseBlock");
+    this.#name = request.host;
+    const now = this.#runtime.now();
+    const row = this.#memory.affinities.get(request.block);
+    const age = row === undefined ? Number.POSITIVE_INFINITY : now - row.claimedAt;
+    if (request.forReclaim && age < this.#runtime.settings.reclaimAgeMs) return { kind: "too_young" };
+    const leased = await this.#runtime.policy.current(now);
+    if (leased === undefined) return { kind: "unsettled" };
+    const { pool, incarnation, block, epoch, mustBeEmpty } = request;
+    const cidr = row?.poolCidr ?? poolCidrOf(leased.policy.pools, pool, incarnation);
+    if (cidr === undefined) return { kind: "unsettled" };
+    return await this.#affinities.release({
+      owner: request.host,
+      target: { pool, incarnation, cidr, blockSize: cidrOf(block).prefix },
+      block,
+      epoch,
+      mustBeEmpty,
+      cooldownMs: leased.policy.config.ipCooldownSeconds * 1000,
+    });
+  }
+
+  async affinities(request: { host: string }): Promise<{ rows: rpc.AffinityRow[]; borrowed: string[] }> {
+    this.#store.countCall("affinities");
+    this.#name = request.host;
+    const rows = [...this.#memory.affinities.values()].map(({ poolCidr: _poolCidr, ...row }) => row);
+    return { rows, borrowed: [...this.#memory.borrowed] };
+  }
+
+  async blockChanged(request: { host: string; block: string; counts: BlockCounts }): Promise<void> {
+    this.#store.countCall("blockChanged");
+    const row = this.#memory.affinities.get(request.block);
+    if (row === undefined) return;
+    this.#memory.note(request.block, request.counts, this.#runtime.now());
+    this.#context.reports.changed(targetOf(row), request.block, request.counts);
+  }
+
+  async counters(): Promise<Counters> {
+    return this.#store.counters;
+  }
+
+  #parts() {
+    return { host: this.#context, affinities: this.#affinities, enrol: () => this.#enrol() };
+  }
+
+  async #assign(request: rpc.HostAssignRequest): Answer<rpc.HostAssignAnswer, rpc.AssignRefusal> {
+    const result = await new HostAssign(this.#parts(), request).run();
+    if (result.kind === "refused") return err(result.refusal);
+    const policy = this.#runtime.policy.peek();
+    if (policy === undefined) return err(rejection("policy_unavailable", {}, 1));
+    const { created, replayed, record } = result;
+    return ok({ created, replayed, address: placed(policy, record) });
+  }
+
+  /** Two requests with one key in one Host share one attempt; another body with it is refused. */
+  async #join<T, E>(
+    request: {
+      readonly host: string;
+      readonly handle: string;
+      readonly key: string;
+      readonly fingerprint: string;
+    },
+    replay: (value: T) => T,
+    run: () => Answer<T, E>,
+  ): Answer<T, E | Rejection<"idempotency_key_reused">> {
+    const { handle, key, fingerprint } = request;
+    const name = `${handle} ${key}`;
+    const running = this.#joined.get(name);
+    if (running !== undefined) {
+      if (running.fingerprint !== fingerprint) return err(rejection("idempotency_key_reused", { handle }));
+      const shared = (await running.answer) as Result<T, E>;
+      return shared.ok ? ok(replay(shared.value)) : shared;
+    }
+    const answer = run().finally(() => this.#joined.delete(name));
+    this.#joined.set(name, { fingerprint, answer });
+    return await answer;
+  }
+
+  #refused<E extends Rejection>(refusal: E): { readonly ok: false; readonly error: E } {
+    this.#memory.refused(refusal.code, this.#runtime.now());
+    return err(refusal);
+  }
+
+  /** Labels of a registered host; a virtual owner needs no registration. */
+  #labels(host: string): Readonly<Record<string, string>> | undefined {
+    return this.#memory.registration?.labels ?? (isVirtual(host) ? {} : undefined);
+  }
+
+  /** Enters the host in Cluster's directory: before its first row of any kind. */
+  async #enrol(): Promise<boolean> {
+    if (this.#isEnrolled) return true;
+    const isKnown = this.#memory.registration !== undefined || this.#memory.affinities.size > 0;
+    if (isKnown || this.#name === undefined) {
+      this.#isEnrolled = isKnown;
+      return isKnown;
+    }
+    const entry = { host: this.#name, registered: false, labels: {} };
+    const told = await again(this.#context, () => this.#runtime.ports.cluster().enrol(entry));
+    this.#isEnrolled = told.kind === "answered";
+    return this.#isEnrolled;
+  }
+
+  async #view(host: string, registration: Registration): Promise<rpc.HostView> {
+    await this.#askUnknown();
+    const now = this.#runtime.now();
+    const { labels, incarnation, revision, registeredAt } = registration;
+    return {
+      name: host,
+      kind: isVirtual(host) ? "virtual" : "host",
+      state: "active",
+      labels,
+      ...(incarnation === undefined ? {} : { incarnation }),
+      ipv4: await this.#familyView(4, labels),
+      ipv6: await this.#familyView(6, labels),
+      refusals: this.#memory.refusals(now),
+      registeredAt,
+      revision,
+    };
+  }
+
+  async #familyView(family: Family, labels: Registration["labels"]): Promise<rpc.HostFamilyView> {
+    const leased = await this.#runtime.policy.current(this.#runtime.now());
+    const policy = leased?.policy ?? this.#runtime.policy.peek();
+    const uses = ["Workload", "Tunnel", "LoadBalancer"] as const;
+    const names = new Set<string>();
+    for (const use of policy === undefined ? [] : uses) {
+      const choice =
+        policy === undefined ? undefined : choosePools(policy, { family, use, hostLabels: labels });
+      if (choice?.ok === true) for (const { definition } of choice.value.pools) names.add(definition.name);
+    }
+    const rows = [...this.#memory.affinities.values()].filter((row) => row.family === family);
+    const owned = rows.filter(({ state }) => state === "confirmed");
+    const sum = { capacity: 0, allocated: 0, cooling: 0, reserved: 0, available: 0, borrowed: 0 };
+    for (const { block } of owned) {
+      const counts = this.#memory.hint(block)?.counts;
+      if (counts === undefined) continue;
+      for (const name of ["capacity", "allocated", "cooling", "reserved", "available", "borrowed"] as const) {
+        sum[name] += counts[name];
+      }
+    }
+    const { borrowed, ...figures } = sum;
+    return {
+      pools: [...names].sort(),
+      owned: owned.length,
+      cap: policy?.cap() ?? 0,
+      pending: rows.length - owned.length,
+      borrowedIn: [...this.#memory.borrowed].filter((block) => cidrOf(block).family === family).length,
+      borrowedOut: borrowed,
+      ...figures,
+    };
+  }
+
+  /** Figures that nobody told since the Host woke are asked for, so that sums are not too low. */
+  async #askUnknown(): Promise<void> {
+    const now = this.#runtime.now();
+    const policy = (await this.#runtime.policy.current(now))?.policy;
+    const unknown = [...this.#memory.affinities.values()].filter(
+      ({ block }) => this.#memory.hint(block) === undefined,
+    );
+    const asked = unknown.slice(0, ASK_MAX).map(async (row) => {
+      const pool = policy?.pools.find(
+        ({ definition }) => definition.name === row.pool && definition.incarnation === row.incarnation,
+      );
+      if (policy === undefined || pool === undefined) return;
+      const question = { block: row.block, policy: blockPolicy(policy, pool, row.block) };
+      const answer = await again(this.#context, () =>
+        this.#runtime.ports.block(row.block).describe(question),
+      );
+      if (answer.kind !== "answered") return;
+      this.#memory.note(row.block, answer.value.counts, this.#runtime.now());
+      this.#context.reports.changed(poolTarget(pool), row.block, answer.value.counts);
+    });
+    await Promise.all(asked);
+  }
+}
+
+function isVirtual(host: string): boolean {
+  return host.startsWith("virtual:");
+}
+
+function targetOf(row: Affinity) {
+  const { pool, incarnation, poolCidr: cidr, block } = row;
+  return { pool, incarnation, cidr, blockSize: cidrOf(block).prefix };
+}
+
+function poolCidrOf(
+  pools: readonly { definition: { name: string; incarnation: number; cidr: string } }[],
+  name: string,
+  incarnation: number,
+): string | undefined {
+  return pools.find(({ definition }) => definition.name === name && definition.incarnation === incarnation)
+    ?.definition.cidr;
+}
+
+/** What a registration becomes; `older` when the incarnation was replaced before. The same one changes nothing. */
+function registrationAfter(
+  before: Registration | undefined,
+  { labels, incarnation }: rpc.RegisterRequest,
+  now: number,
+): Registration | "older" {
+  if (incarnation !== undefined && before?.replaced.includes(incarnation) === true) return "older";
+  const isNew = incarnation !== undefined && incarnation !== before?.incarnation;
+  const kept = incarnation ?? before?.incarnation;
+  const replacedNow = isNew && before?.incarnation !== undefined ? [before.incarnation] : [];
+  const next: Registration = {
+    labels,
+    ...(kept === undefined ? {} : { incarnation: kept }),
+    replaced: [...replacedNow, ...(before?.replaced ?? [])].slice(0, REPLACED_MAX),
+    generation: (before?.generation ?? 0) + (isNew ? 1 : 0),
+    revision: (before?.revision ?? 0) + 1,
+    registeredAt: before?.registeredAt ?? now,
+  };
+  const isSame = before !== undefined && !isNew && sameLabels(before.labels, labels);
+  return isSame ? before : next;
+}
+
+function sameLabels(one: Registration["labels"], other: Registration["labels"]): boolean {
+  const keys = Object.keys(one);
+  return keys.length === Object.keys(other).length && keys.every((key) => one[key] === other[key]);
+}

@@ -1,0 +1,139 @@
+/**
+ * The tables of a Host and their mapping. May import: core, rpc, store.
+ * Rule: a row of any kind is written only after the Host has entered itself in Cluster's directory.
+ */
+import { type AffinityEvent, type AffinityState, affinityAfter } from "../../src/core/affinity.ts";
+import type { Attributes } from "../../src/core/allocation.ts";
+import type { Family } from "../../src/core/errors.ts";
+import type { Migrations, SqlRow, Store } from "./store.ts";
+
+export const HOST_MIGRATIONS: Migrations = [
+  [
+    `CREATE TABLE host (
+       id INTEGER PRIMARY KEY CHECK (id = 1),
+       registration TEXT NOT NULL
+     ) STRICT`,
+    `CREATE TABLE affinities (
+       block TEXT PRIMARY KEY,
+       pool TEXT NOT NULL,
+       pool_cidr TEXT NOT NULL,
+       incarnation INTEGER NOT NULL CHECK (incarnation >= 0),
+       family INTEGER NOT NULL CHECK (family IN (4, 6)),
+       state TEXT NOT NULL CHECK (state IN ('pending', 'confirmed', 'pendingDeletion')),
+       epoch INTEGER NOT NULL CHECK (epoch > 0),
+       claimed_at INTEGER NOT NULL
+     ) STRICT, WITHOUT ROWID`,
+    `CREATE TABLE borrowed (
+       block TEXT PRIMARY KEY,
+       pool TEXT NOT NULL,
+       incarnation INTEGER NOT NULL
+     ) STRICT, WITHOUT ROWID`,
+  ],
+];
+
+/** What a host said of itself. Units: milliseconds since 1970. */
+export interface Registration {
+  readonly labels: Attributes;
+  readonly incarnation?: string;
+  /** Incarnations that were replaced, newest first; at most 8. */
+  readonly replaced: readonly string[];
+  /** Rises with each new incarnation. */
+  readonly generation: number;
+  readonly revision: number;
+  readonly registeredAt: number;
+}
+
+/** One affinity row. Units: milliseconds since 1970, by the Host's clock. */
+export interface Affinity {
+  readonly block: string;
+  readonly pool: string;
+  readonly poolCidr: string;
+  readonly incarnation: number;
+  readonly family: Family;
+  readonly state: AffinityState;
+  readonly epoch: number;
+  readonly claimedAt: number;
+}
+
+interface StoredAffinity extends SqlRow {
+  block: string;
+  pool: string;
+  pool_cidr: string;
+  incarnation: number;
+  family: Family;
+  state: AffinityState;
+  epoch: number;
+  claimed_at: number;
+}
+
+function toAffinity(row: StoredAffinity): Affinity {
+  const { pool_cidr: poolCidr, claimed_at: claimedAt, ...rest } = row;
+  return { ...rest, poolCidr, claimedAt };
+}
+
+/** What the host said of itself, if it ever registered. */
+export function readRegistration(store: Store): Registration | undefined {
+  const row = store.row<{ registration: string }>("SELECT registration FROM host WHERE id = 1");
+  return row === undefined ? undefined : (JSON.parse(row.registration) as Registration);
+}
+
+export function saveRegistration(store: Store, registration: Registration): void {
+  const text = JSON.stringify(registration);
+  store.write("INSERT OR REPLACE INTO host (id, registration) VALUES (1, ?)", text);
+}
+
+export function readAffinities(store: Store): Affinity[] {
+  return store.rows<StoredAffinity>("SELECT * FROM affinities").map(toAffinity);
+}
+
+export function readAffinity(store: Store, block: string): Affinity | undefined {
+  const row = store.row<StoredAffinity>("SELECT * FROM affinities WHERE block = ?", block);
+  return row === undefined ? undefined : toAffinity(row);
+}
+
+/** Rows of one family in every state: what caps count (I10). */
+export function countAffinities(store: Store, family: Family): number {
+  const row = store.row<{ n: number }>("SELECT count(*) AS n FROM affinities WHERE family = ?", family);
+  return row?.n ?? 0;
+}
+
+/**
+ * Moves a row by an event at an epoch; inside a transaction.
+ * Returns the row, `gone`, or `moved_on` when nothing was written.
+ */
+export function moveAffinity(
+  store: Store,
+  target: Omit<Affinity, "state" | "claimedAt">,
+  event: AffinityEvent,
+  now: number,
+): Affinity | "gone" | "moved_on" {
+  const row = readAffinity(store, target.block);
+  const next = affinityAfter(row, event, target.epoch);
+  if (next === "moved_on") return next;
+  if (next === "gone") {
+    store.write("DELETE FROM affinities WHERE block = ?", target.block);
+    return next;
+  }
+  const claimedAt = event === "claim" || row === undefined ? now : row.claimedAt;
+  const moved: Affinity = { ...target, state: next, claimedAt };
+  store.write(
+    "INSERT OR REPLACE INTO affinities VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    moved.block,
+    moved.pool,
+    moved.poolCidr,
+    moved.incarnation,
+    moved.family,
+    moved.state,
+    moved.epoch,
+    moved.claimedAt,
+  );
+  return moved;
+}
+
+export function readBorrowed(store: Store): string[] {
+  return store.rows<{ block: string }>("SELECT block FROM borrowed").map(({ block }) => block);
+}
+
+export function saveBorrowed(store: Store, block: string, pool: string, incarnation: number): void {
+  store.write("INSERT OR IGNORE INTO borrowed VALUES (?, ?, ?)", block, pool, incarnation);
+}
