@@ -19,7 +19,7 @@ interface Bulk {
   readonly storage: { readonly sql: { exec(query: string, ...values: unknown[]): unknown } };
 }
 
-/** The real object, with one more method that fills its tables at once. */
+/** The real object, with methods that set its tables as a long life, or a drain, would have. */
 class FilledPoolObject extends PoolObject {
   /** Every position gets a block of one of 64 owners, but each hundredth stays free. */
   async fill(positions: number): Promise<void> {
@@ -36,6 +36,11 @@ class FilledPoolObject extends PoolObject {
       `${all} INSERT INTO extent (last, first) SELECT ${key("i")}, ${key("i")} FROM n WHERE i % 100 = 99`,
     );
     sql.exec("UPDATE pool SET last_epoch = ?", positions);
+  }
+
+  /** Stands in for the first step of a drain. */
+  async setTerminating(): Promise<void> {
+    (this.ctx as unknown as Bulk).storage.sql.exec("UPDATE pool SET terminating = 1");
   }
 }
 
@@ -67,6 +72,7 @@ export function poolWorld(given: Partial<PoolTarget> = {}, seed = 1) {
     borrow: (owner: string, more: Partial<Given<"borrowCandidates">> = {}) =>
       ask("borrowCandidates", { owner, limit: 10, tried: [], seen: [], ...more }),
     entry: async (block: string) => (await ask("find", { block })).entry,
+    setTerminating: () => world.ask(object, "setTerminating"),
     fill: (positions: number) => world.ask(object, "fill", positions),
     counters: () => world.ask<ReturnType<PoolObject["counters"]>>(object, "counters"),
     extents: () =>

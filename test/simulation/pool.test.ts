@@ -66,6 +66,19 @@ describe("claim", () => {
   });
 });
 
+test("a terminating pool refuses claims and lends nothing; fresh says so, so that blocks can be released", async () => {
+  const { claim, ask, borrow, setTerminating } = poolWorld();
+  const { block, epoch } = claimed(await claim("a"));
+  expect((await borrow("b")).candidates.length).toBe(1);
+  await setTerminating();
+  for (const owner of ["a", "b"]) expect((await claim(owner)).kind).toBe("terminating");
+  expect(await borrow("b")).toEqual({ candidates: [] });
+  const fresh = await ask("fresh", { owner: "a", block });
+  expect(fresh).toEqual({ kind: "claim", epoch: epoch + 1, terminating: true });
+  const release = { owner: "a", block, epoch: epoch + 1, draining: false };
+  expect(await ask("release", release)).toEqual({ applied: true });
+});
+
 describe("release, retired and fresh", () => {
   test("F15: a late release or retirement at an earlier epoch changes nothing", async () => {
     const { claim, ask, entry, extents } = poolWorld();
@@ -172,6 +185,22 @@ describe("crashes and old instances", () => {
     const asked = await claim("node-98");
     expect(asked).toMatchObject({ kind: "reclaim" });
     if (asked.kind === "reclaim") expect(seen.get(asked.block) ?? "warm").toBe(asked.owner);
+  });
+
+  test("I6: an old instance that remembers an owner believes the row", async () => {
+    const { world, object, target, claim, ask, entry } = poolWorld({ cidr: "10.0.0.0/25" });
+    const { block, epoch } = claimed(await claim("a"));
+    const old = world.supersede(object, "shared");
+    await ask("release", { owner: "a", block, epoch, draining: false });
+    const passed = await ask("fresh", { owner: "b", block });
+    expect(passed.kind).toBe("claim");
+    const request = { ...target, owner: "a", known: [], excluded: [], tried: [] };
+    const answer = claimed((await world.answerOf(old.call("claim", request))) as never);
+    expect(answer.block).not.toBe(block);
+    expect(await entry(block)).toMatchObject({ owner: "b" });
+    // The same for a reclaim: the owner to ask is the one in the row.
+    const other = await world.answerOf(old.call("claim", { ...request, owner: "c", tried: [answer.block] }));
+    expect(other).toMatchObject({ kind: "reclaim", block, owner: "b" });
   });
 
   test.each([1, 2, 3, 4, 5, 6])(
