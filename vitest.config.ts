@@ -22,7 +22,7 @@ export default defineConfig({
           name: "unit",
           environment: "node",
           exclude,
-          include: ["test/{core,architecture,contract,client}/**/*.test.ts"],
+          include: ["test/{core,architecture,contract,client,platform}/**/*.test.ts"],
         },
       },
       {

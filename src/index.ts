@@ -3,6 +3,7 @@
  * May import: everything. Only this file knows everything.
  */
 import { productionRuntime } from "../durable-objects/production.ts";
+import { refusalOf } from "../durable-objects/refusal.ts";
 import { SWEEP_OBJECT_NAME } from "./core/ids.ts";
 import { createFetch } from "./http/worker.ts";
 
@@ -14,7 +15,7 @@ export { PoolObject } from "../durable-objects/pool.ts";
 export { SweepObject } from "../durable-objects/sweep.ts";
 
 export default {
-  fetch: createFetch<Env>(productionRuntime),
+  fetch: createFetch<Env>(productionRuntime, refusalOf),
   async scheduled(_controller, env) {
     await env.SWEEP.get(env.SWEEP.idFromName(SWEEP_OBJECT_NAME)).tick();
   },
