@@ -93,10 +93,6 @@ export class PoolDirectory {
     }
   }
 
-  get size(): number {
-    return this.#blocks.size;
-  }
-
   get(position: bigint): DirectoryBlock | undefined {
     return this.#blocks.get(position);
   }

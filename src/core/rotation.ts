@@ -8,10 +8,6 @@ export class Rotation<T> {
   readonly #members: T[] = [];
   readonly #places = new Map<T, number>();
 
-  get size(): number {
-    return this.#members.length;
-  }
-
   add(member: T): void {
     if (this.#places.has(member)) return;
     this.#places.set(member, this.#members.length);
