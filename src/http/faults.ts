@@ -16,9 +16,13 @@ export function pointerOf(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** Lists the faults of one part of a request. */
+/** Lists the faults of one part of a request; of two alike at one place the narrower bound stays. */
 export function faultsOf(error: z.ZodError, place: Place): FieldFault[] {
-  return error.issues.flatMap((issue) => faultsOfIssue(issue, place));
+  const faults = error.issues.flatMap((issue) => faultsOfIssue(issue, place));
+  const byPlace = new Map(
+    faults.map((fault) => [`${fault.pointer ?? fault.parameter} ${fault.code}`, fault]),
+  );
+  return [...byPlace.values()];
 }
 
 function faultsOfIssue(issue: Issue, place: Place): FieldFault[] {

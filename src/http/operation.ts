@@ -68,8 +68,8 @@ export interface Declaration {
   readonly laterStatuses?: readonly number[];
   /** Whether it may change something: decides what a deadline means. */
   readonly mutates: boolean;
-  /** Faults between fields, found in the members of the body that are well-formed by themselves. */
-  readonly review?: (body: Record<string, unknown>) => readonly FieldFault[];
+  /** Faults between fields, found in the members of the body that are sound; `faulty` names the others. */
+  readonly review?: (body: Record<string, unknown>, faulty: ReadonlySet<string>) => readonly FieldFault[];
 }
 
 /** A request after parsing: every value is of its schema's output. */

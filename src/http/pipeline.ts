@@ -93,7 +93,7 @@ async function parse(operation: Operation, arrival: Arrival): Promise<Result<Par
     if (!read.ok) return read;
     const given = withoutSpace(read.value, faults);
     body = check(operation.body, given, "body", faults);
-    faults.push(...(operation.review?.(soundMembers(given, faults)) ?? []));
+    faults.push(...review(operation, given, faults));
   }
   if (faults.length > 0) return err(rejection("invalid_request", { errors: faults }));
   return ok({ params, query, headers: headers.values, body });
@@ -112,10 +112,19 @@ function check(
   return {};
 }
 
-/** The members of a body that no fault concerns. */
-function soundMembers(body: Record<string, unknown>, faults: readonly FieldFault[]): Record<string, unknown> {
-  const faulty = new Set(faults.map((fault) => fault.pointer?.split("/")[1]));
-  return Object.fromEntries(Object.entries(body).filter(([key]) => !faulty.has(pointerOf([key]).slice(1))));
+/** Finds faults between the members of a body that are sound by themselves. */
+function review(
+  operation: Operation,
+  body: Record<string, unknown>,
+  faults: readonly FieldFault[],
+): readonly FieldFault[] {
+  if (operation.review === undefined) return [];
+  const members = Object.keys(body).map((key) => [key, pointerOf([key])] as const);
+  const isFaulty = (pointer: string) =>
+    faults.some((fault) => fault.pointer === pointer || fault.pointer?.startsWith(`${pointer}/`));
+  const faulty = new Set(members.filter(([, pointer]) => isFaulty(pointer)).map(([key]) => key));
+  const sound = Object.fromEntries(Object.entries(body).filter(([key]) => !faulty.has(key)));
+  return operation.review(sound, faulty);
 }
 
 /** Reads the query; a name that is unknown or given twice is a fault. */

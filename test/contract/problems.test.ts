@@ -1,7 +1,7 @@
 /** The problem table against the contract's table of codes, and what it says in words. */
 import { describe, expect, it } from "vitest";
 import { cniNumberOf } from "../../src/cni/error-codes.ts";
-import { type Code, rejection, type Shortfall } from "../../src/core/errors.ts";
+import { type Code, type EvidenceByCode, rejection, type Shortfall } from "../../src/core/errors.ts";
 import { PROBLEMS, problemBody, problemResponse } from "../../src/http/problem.ts";
 import { components } from "../../src/http/schemas/components.ts";
 import { errorPages } from "../../src/tools/error-pages.ts";
@@ -53,7 +53,7 @@ const shortfall: Shortfall = {
   ],
   consideredOmitted: 0,
 };
-const capped = {
+const capped: EvidenceByCode["pool_exhausted"] = {
   host: "node-1",
   family: 4,
   requested: 1,
@@ -62,7 +62,7 @@ const capped = {
   limit: 20,
   freeAt: 1_000,
   shortfall: [shortfall],
-} as const;
+};
 
 describe("the problem table", () => {
   it("has the contract's status and retry for every code", () => {

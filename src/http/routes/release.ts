@@ -13,9 +13,8 @@ import { releaseByHandle } from "../writing/release-by-handle.ts";
 const HANDLES_AT_ONCE = 8;
 
 /** A release that names nothing is a mistake of its caller. */
-function review(body: Record<string, unknown>): FieldFault[] {
-  const isNamed = [body.handles, body.addresses].some((list) => Array.isArray(list) && list.length > 0);
-  if (isNamed || "handles" in body || "addresses" in body) return [];
+function review(body: Record<string, unknown>, faulty: ReadonlySet<string>): FieldFault[] {
+  if (["handles", "addresses"].some((name) => Object.hasOwn(body, name) || faulty.has(name))) return [];
   return [{ pointer: "", code: "nothing_requested", message: "must have handles, addresses, or both" }];
 }
 

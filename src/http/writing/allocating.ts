@@ -19,8 +19,8 @@ export function withHost(attributes: Attributes | undefined, host: string): Attr
 }
 
 /** Finds what two fields of an allocation say against each other. Shape: well-formed members only. */
-export function allocationReview(body: Record<string, unknown>): FieldFault[] {
-  return [...nothingRequested(body), ...wrongFamilies(body), ...assignReview(body)];
+export function allocationReview(body: Record<string, unknown>, faulty: ReadonlySet<string>): FieldFault[] {
+  return [...nothingRequested(body, faulty), ...wrongFamilies(body), ...assignReview(body)];
 }
 
 /** Finds attributes that contradict the host. */
@@ -44,9 +44,9 @@ function familiesOf(body: Record<string, unknown>) {
   ] as const;
 }
 
-function nothingRequested(body: Record<string, unknown>): FieldFault[] {
-  // A required field that is missing or wrong has its own fault already.
-  if (typeof body.host !== "string") return [];
+function nothingRequested(body: Record<string, unknown>, faulty: ReadonlySet<string>): FieldFault[] {
+  // A family that is wrong in itself was asked for.
+  if (faulty.has("ipv4") || faulty.has("ipv6")) return [];
   if (familiesOf(body).some(({ fields }) => (fields?.count ?? 0) > 0)) return [];
   const message = "must ask for at least one address: ipv4.count or ipv6.count";
   return [{ pointer: "", code: "nothing_requested", message }];
