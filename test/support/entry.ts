@@ -1,0 +1,194 @@
+/**
+ * The composition root of tests: the deployed classes and application under settings, a clock and
+ * faults that a test sets. May import: everything. Rule: it is never part of what is deployed.
+ */
+import { BlockObject } from "../../durable-objects/block.ts";
+import { ClusterObject } from "../../durable-objects/cluster.ts";
+import { HandleIndexObject } from "../../durable-objects/handle-index.ts";
+import { HostObject } from "../../durable-objects/host.ts";
+import { PolicyCache } from "../../durable-objects/policy-cache.ts";
+import { PoolObject } from "../../durable-objects/pool.ts";
+import { productionRuntime } from "../../durable-objects/production.ts";
+import { refusalOf } from "../../durable-objects/refusal.ts";
+import type { Runtime } from "../../durable-objects/runtime.ts";
+import type { Counters } from "../../durable-objects/storage/store.ts";
+import { LOCAL_SETTINGS, type Settings } from "../../src/core/settings.ts";
+import { createFetch } from "../../src/http/worker.ts";
+import type { PolicySource } from "../../src/rpc/policy-source.ts";
+import type { Ports } from "../../src/rpc/ports.ts";
+import type { CountersAnswer, Fault } from "./control.ts";
+
+export { SweepObject } from "../../durable-objects/sweep.ts";
+
+type TestEnv = Env & { readonly TEST_SETTINGS?: string };
+
+const BINDINGS = {
+  block: "BLOCK",
+  host: "HOST",
+  pool: "POOL",
+  handleIndex: "HANDLE_INDEX",
+  cluster: "CLUSTER",
+} as const satisfies Record<keyof Ports, keyof Env>;
+
+type ObjectKind = keyof typeof BINDINGS;
+
+/** All objects of bare workerd live in one process, so these are seen by all of them. */
+let clockOffsetMs = 0;
+let faults: { readonly fault: Fault; left: number }[] = [];
+let policy: PolicySource | undefined;
+const sent: Record<string, number> = {};
+const living = new Map<string, ObjectKind>();
+
+function settingsOf(env: TestEnv): Settings {
+  const given = JSON.parse(env.TEST_SETTINGS ?? "{}") as Partial<Settings>;
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(LOCAL_SETTINGS, name));
+  if (unknown.length > 0) throw new Error(`TEST_SETTINGS: there is no ${unknown.join(", ")}`);
+  return { ...LOCAL_SETTINGS, ...given };
+}
+
+function testRuntime(env: TestEnv): Runtime {
+  const base = productionRuntime(env);
+  const settings = settingsOf(env);
+  const now = (): number => Date.now() + clockOffsetMs;
+  const ports = watched(base.ports, base.sleep);
+  policy ??= new PolicyCache({
+    cluster: () => ports.cluster(),
+    now,
+    sleep: base.sleep,
+    timeoutMs: settings.untilMs + settings.skewMs,
+  });
+  return { ...base, settings, now, ports, policy };
+}
+
+/** Ports whose calls are counted and meet the faults that a test has set. */
+function watched(ports: Ports, sleep: Runtime["sleep"]): Ports {
+  const watch = <P extends object>(kind: ObjectKind, port: P): P =>
+    new Proxy(port, {
+      get: (target, method) => (request: unknown) =>
+        call(`${kind}.${String(method)}`, sleep, () =>
+          (target as Record<PropertyKey, (request: unknown) => Promise<unknown>>)[method]!(request),
+        ),
+    });
+  return {
+    block: (cidr) => watch("block", ports.block(cidr)),
+    host: (name) => watch("host", ports.host(name)),
+    pool: (name, incarnation) => watch("pool", ports.pool(name, incarnation)),
+    handleIndex: (handle) => watch("handleIndex", ports.handleIndex(handle)),
+    cluster: () => watch("cluster", ports.cluster()),
+  };
+}
+
+async function call(name: string, sleep: Runtime["sleep"], begin: () => Promise<unknown>): Promise<unknown> {
+  sent[name] = (sent[name] ?? 0) + 1;
+  const met = faults.find(({ fault, left }) => fault.method === name && left > 0);
+  if (met === undefined) return await begin();
+  met.left -= 1;
+  const { delayMs = 0, fails } = met.fault;
+  if (delayMs > 0) await sleep(delayMs);
+  if (fails === "before") throw lost(name);
+  const answer = await begin();
+  if (fails === "after") throw lost(name);
+  return answer;
+}
+
+/** An error as the platform marks one whose call, or whose answer, did not get through. */
+function lost(name: string): Error {
+  return Object.assign(new Error(`${name} was lost by a test`), { retryable: true });
+}
+
+function register(kind: ObjectKind, ctx: DurableObjectState): void {
+  living.set(ctx.id.toString(), kind);
+}
+
+class TestBlock extends BlockObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env, testRuntime(env));
+    register("block", ctx);
+  }
+}
+
+class TestHost extends HostObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env, testRuntime(env));
+    register("host", ctx);
+  }
+}
+
+class TestPool extends PoolObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env, testRuntime(env));
+    register("pool", ctx);
+  }
+}
+
+class TestHandleIndex extends HandleIndexObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env, testRuntime(env));
+    register("handleIndex", ctx);
+  }
+}
+
+class TestCluster extends ClusterObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env, testRuntime(env));
+    register("cluster", ctx);
+  }
+}
+
+export {
+  TestBlock as BlockObject,
+  TestCluster as ClusterObject,
+  TestHandleIndex as HandleIndexObject,
+  TestHost as HostObject,
+  TestPool as PoolObject,
+};
+
+interface Counting {
+  counters(): Promise<Counters>;
+}
+
+async function countersOf(env: Env): Promise<CountersAnswer> {
+  const answer: CountersAnswer = { calls: {}, sent, commits: {}, rowsWritten: {} };
+  const add = (sums: Record<string, number>, name: string, count: number): void => {
+    sums[name] = (sums[name] ?? 0) + count;
+  };
+  for (const [id, kind] of living) {
+    const namespace = env[BINDINGS[kind]] as unknown as DurableObjectNamespace;
+    const object = namespace.get(namespace.idFromString(id)) as unknown as Counting;
+    const { calls, commits, rowsWritten } = await object.counters();
+    for (const [method, count] of Object.entries(calls)) add(answer.calls, `${kind}.${method}`, count);
+    add(answer.commits, kind, commits);
+    add(answer.rowsWritten, kind, rowsWritten);
+  }
+  return answer;
+}
+
+/** What only tests may ask. Absent: the request is for the application. */
+async function control(request: Request, env: Env): Promise<Response | undefined> {
+  const { pathname } = new URL(request.url);
+  switch (`${request.method} ${pathname}`) {
+    case "GET /test/counters":
+      return Response.json(await countersOf(env));
+    case "POST /test/clock": {
+      const { offsetMs } = (await request.json()) as { offsetMs: number };
+      clockOffsetMs = offsetMs;
+      return Response.json({ now: Date.now() + clockOffsetMs });
+    }
+    case "POST /test/faults": {
+      const given = (await request.json()) as { faults: Fault[] };
+      const before = faults;
+      faults = given.faults.map((fault) => ({ fault, left: fault.times ?? 1 }));
+      return Response.json({ unmet: before.reduce((sum, { left }) => sum + left, 0) });
+    }
+    default:
+      return undefined;
+  }
+}
+
+const serve = createFetch<Env>(testRuntime, refusalOf);
+
+export default {
+  async fetch(request, env, ctx) {
+    return (await control(request, env)) ?? (await serve(request, env, ctx));
+  },
+} satisfies ExportedHandler<Env>;
