@@ -1,5 +1,7 @@
 /** assignAddress: gives a handle one exact address, reserved or not. */
 
+import { type Rejection, rejection } from "../../core/errors.ts";
+import type { Principal } from "../auth.ts";
 import { fingerprintOf } from "../digest.ts";
 import { present } from "../omit-absent.ts";
 import { operation, reply } from "../operation.ts";
@@ -7,6 +9,13 @@ import { allocationOnWire } from "../present/allocation.ts";
 import { components } from "../schemas/components.ts";
 import { addressParams } from "../schemas/parameters.ts";
 import { assignReview, keyOf, withHost } from "../writing/allocating.ts";
+
+/** Who holds a taken address is for readers and administrators. */
+function withoutHolder<R extends Rejection>(refusal: R, { role }: Principal): R | Rejection<"address_taken"> {
+  if (refusal.code !== "address_taken" || role !== "agent") return refusal;
+  const { address, state } = refusal.evidence;
+  return rejection("address_taken", { address, state });
+}
 
 export const assignAddress = operation(
   {
@@ -53,7 +62,7 @@ export const assignAddress = operation(
       leakCollection: body.leakCollection ?? "auto",
       ...(call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt }),
     });
-    if (!assigned.ok) return assigned.error;
+    if (!assigned.ok) return withoutHolder(assigned.error, call.principal);
     const { created, replayed, address: placed } = assigned.value;
     // A replay gives the first answer again, with its status.
     return reply(created || replayed ? 201 : 200, allocationOnWire(placed));

@@ -1,5 +1,6 @@
 /** getAllocation: who holds an address. */
 import { parseAddress } from "../../core/address.ts";
+import type { AddressRecord } from "../../core/allocation.ts";
 import { blockOf, formatCidr } from "../../core/cidr.ts";
 import { rejection } from "../../core/errors.ts";
 import { invariant } from "../../core/invariant.ts";
@@ -28,16 +29,16 @@ export const getAllocation = operation(
     const policy = leased.value;
     const address = parseAddress(params.address);
     invariant(address.ok, "the schema has read this address");
-    // What an agent does not hold it learns nothing of, not even that it is free.
-    const { host } = call.principal;
-    const absent = (state: string, freeAt?: number) =>
-      call.principal.role === "agent"
-        ? rejection("host_mismatch", { host: host ?? "" })
-        : rejection("address_not_allocated", {
-            address: params.address,
-            state,
-            ...(freeAt === undefined ? {} : { freeAt }),
-          });
+    const { principal } = call;
+    const absent = (state: string, record?: AddressRecord) => {
+      // Of what was never its own an agent learns nothing, not even that it is free.
+      const isOwn = record !== undefined && isWithinReach(principal, record);
+      if (principal.role === "agent" && !isOwn) {
+        return rejection("host_mismatch", { host: principal.host ?? "" });
+      }
+      const freeAt = record?.freeAt === undefined ? {} : { freeAt: record.freeAt };
+      return rejection("address_not_allocated", { address: params.address, state, ...freeAt });
+    };
     const pool = policy.poolOf(address.value);
     if (pool === undefined) return absent("not_in_any_pool");
     const block = blockOf(address.value, pool.definition.blockSize);
@@ -50,8 +51,8 @@ export const getAllocation = operation(
     });
     const record = view.records[0];
     if (record === undefined) return absent("free");
-    if (record.state !== "allocated") return absent(record.state, record.freeAt);
-    if (!isWithinReach(call.principal, record)) return absent(record.state);
+    if (record.state !== "allocated" || !isWithinReach(principal, record))
+      return absent(record.state, record);
     return reply(200, allocationOnWire(placedByPolicy(policy, record)));
   },
 );

@@ -12,7 +12,10 @@ function review(body: Record<string, unknown>) {
   if (typeof body.cidr !== "string") return [];
   const trial = { now: 0, by: "", incarnation: 0 };
   const defined = definePool("reviewed", body as unknown as PoolSpec, [], trial);
-  return !defined.ok && defined.error.code === "invalid_request" ? defined.error.evidence.errors : [];
+  if (defined.ok || defined.error.code !== "invalid_request") return [];
+  // Without a block size an existing pool keeps its own, which is not known here.
+  const isSizeOpen = (body.blockSize ?? 0) === 0;
+  return defined.error.evidence.errors.filter(({ code }) => !(isSizeOpen && code === "block_size"));
 }
 
 export const putPool = operation(
