@@ -13,7 +13,7 @@ import {
   recordOf,
 } from "../src/core/block.ts";
 import { claim, noteRetired, releaseAffinity, retire, retireDueAt } from "../src/core/block-affinity.ts";
-import { allocate, undo } from "../src/core/block-allocate.ts";
+import { allocate, reuse, undo } from "../src/core/block-allocate.ts";
 import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
 import { type Cidr, parseCidr } from "../src/core/cidr.ts";
 import { invariant } from "../src/core/invariant.ts";
@@ -78,7 +78,12 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
 
   async holds(request: rpc.HoldsRequest): Promise<rpc.HoldsAnswer> {
     this.#store.countCall("holds");
-    return { held: holds(this.#read(request.block), request) };
+    return holds(this.#read(request.block), request);
+  }
+
+  async reuse(request: rpc.ReuseRequest): Promise<rpc.ReuseAnswer> {
+    this.#store.countCall("reuse");
+    return this.#decide(request.block, (draft) => reuse(draft, request));
   }
 
   async releaseHandle(request: rpc.ReleaseHandleRequest): Promise<rpc.ReleaseHandleAnswer> {

@@ -77,7 +77,9 @@ async function search(
     fingerprint,
     family,
     count,
-    item: { use, attributes, ownerSlot, leakCollection },
+    item: { use, attributes, leakCollection },
+    ...(ownerSlot === undefined ? {} : { ownerSlot }),
+    ...(request.maxPerHandle === undefined ? {} : { limit: request.maxPerHandle }),
     ...(deadlineAt === undefined ? {} : { deadlineAt }),
   });
   const result = await new HostSearch(parts, attempt, request, labels).run(known);
@@ -110,8 +112,8 @@ async function conclude(
   return ok({
     addresses: got.map((record) => placed(policy, record)),
     shortfall: short.map(({ shortfall }) => shortfall),
-    replayed: searched.every(({ attempt }) => attempt.got.length > 0 && attempt.created.length === 0),
-    reused: false,
+    replayed: searched.every(({ attempt }) => attempt.wasFound && attempt.created.length === 0),
+    reused: searched.some(({ attempt }) => attempt.wasReused),
   });
 }
 

@@ -62,6 +62,7 @@ export class HostAssign {
       family: parsed.value.family,
       count: 1,
       item: { use, attributes, leakCollection },
+      ...(request.maxPerHandle === undefined ? {} : { limit: request.maxPerHandle }),
       ...(deadlineAt === undefined ? {} : { deadlineAt }),
     });
   }
@@ -159,7 +160,7 @@ export class HostAssign {
   ): Promise<AssignResult | "policy_changed"> {
     switch (result.kind) {
       case "refused":
-        return result;
+        return (await this.#heldAtLimit(result.refusal, seat)) ?? result;
       case "policy_changed":
         return "policy_changed";
       case "listed":
@@ -195,6 +196,20 @@ export class HostAssign {
     const again = await this.#attempt.take(seat, policy);
     if (again.kind === "listed") return { kind: "refused", refusal: this.#inProgress() };
     return await this.#finish(again, seat, policy);
+  }
+
+  /** A handle at its limit that holds this very address has what it asked for. */
+  async #heldAtLimit(refusal: AssignRefusal, seat: Seat | undefined): Promise<AssignResult | undefined> {
+    if (refusal.code !== "handle_limit_reached" || seat === undefined) return undefined;
+    const { address, handle } = this.#request;
+    const policy = { reserved: [], cooldownMs: 0 };
+    const question = { block: seat.block, policy, records: { address } };
+    const answer = await again(this.#host, () =>
+      this.#host.runtime.ports.block(seat.block).describe(question),
+    );
+    const record = answer.kind === "answered" ? answer.value.records[0] : undefined;
+    if (record?.handle !== handle || record.state !== "allocated") return undefined;
+    return { kind: "assigned", record, created: false, replayed: false };
   }
 
   #taken(result: Extract<SeatResult, { kind: "taken" }>): AssignResult {

@@ -11,8 +11,8 @@ import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import type { CallOutcome } from "../src/platform/call.ts";
 import type { AllocateItem, AllocateOutcome } from "../src/rpc/block.ts";
 import type { ReserveOutcome } from "../src/rpc/handle-index.ts";
-import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import { again, blockPolicy, blockTarget, type HostContext, poolTarget, untilOf } from "./host-context.ts";
+import { meetLimit } from "./host-limit.ts";
 
 /** What stays the same through an attempt. */
 export interface AttemptWish {
@@ -23,7 +23,10 @@ export interface AttemptWish {
   readonly fingerprint: string;
   readonly family: Family;
   readonly count: number;
-  readonly item: Pick<AllocateItem, "use" | "attributes" | "ownerSlot" | "leakCollection">;
+  readonly item: Pick<AllocateItem, "use" | "attributes" | "leakCollection">;
+  /** Addresses of the family that the handle may hold. */
+  readonly limit?: number;
+  readonly ownerSlot?: "active" | "alternate";
   readonly deadlineAt?: number;
 }
 
@@ -40,6 +43,7 @@ export interface Seat {
 
 /** A refusal that ends the attempt at once. */
 export type AttemptRefusal = Rejection<
+  | "handle_limit_reached"
   | "idempotency_key_released"
   | "idempotency_key_reused"
   | "in_progress"
@@ -62,6 +66,12 @@ export type SeatResult =
   | { readonly kind: "policy_changed" }
   | { readonly kind: "refused"; readonly refusal: AttemptRefusal };
 
+type Refused = Extract<SeatResult, { kind: "refused" }>;
+
+/** Times that one message is repeated while its outcome is unknown, and that a limit is settled. */
+const SEND_ROUNDS_MAX = 4;
+const LIMIT_ROUNDS_MAX = 4;
+
 interface IndexRow {
   readonly block: string;
   /** Highest `until` of messages about this key that may still arrive there. */
@@ -78,13 +88,13 @@ export class HostAttempt {
   readonly got: AddressRecord[] = [];
   readonly created: AddressRecord[] = [];
   wasFound = false;
+  wasReused = false;
   /** The row of the block that is being asked. */
   #row: IndexRow | undefined;
   /** Rows of blocks that finally said no: the next block takes one of them over. */
   readonly #spare: IndexRow[] = [];
   readonly #listed = new Map<string, number>();
   readonly #holding: string[] = [];
-  #policy: LeasedPolicy | undefined;
 
   constructor(host: HostContext, wish: AttemptWish) {
     this.#host = host;
@@ -99,19 +109,16 @@ export class HostAttempt {
   /** Asks the index where the key is listed, without reserving anything. */
   async lookUp(): Promise<SeatResult | { readonly kind: "absent" }> {
     const reserved = await this.#reserve(undefined);
-    if (reserved.kind !== "answered") return this.#noAnswer(reserved, "index", false);
+    if (reserved.kind !== "answered") return this.#noAnswer(reserved);
     if (reserved.value.kind === "absent") return { kind: "absent" };
+    // Nothing is reserved by a look-up, so no limit is met.
+    if (reserved.value.kind === "limit") return { kind: "absent" };
     return this.#listedOr(reserved.value) ?? { kind: "absent" };
   }
 
   /** Takes a seat: the index first, then the block. */
   async take(seat: Seat, chosenUnder: CompiledPolicy): Promise<SeatResult> {
-    const listed = await this.#arrive(seat);
-    if (listed !== undefined) return listed;
-    const leased = await this.#lease();
-    if (leased === undefined) return this.#refuse(rejection("policy_unavailable", {}, 1));
-    if (leased.policy.version !== chosenUnder.version) return { kind: "policy_changed" };
-    return await this.#ask(seat, leased);
+    return (await this.#arrive(seat)) ?? (await this.#ask(seat, chosenUnder));
   }
 
   /** Brings the key's row to the seat's block. Absent: it is there. */
@@ -128,18 +135,28 @@ export class HostAttempt {
     // A lease that is not in hand is asked for while the index call runs.
     const { policy, now } = this.#host.runtime;
     if (policy.held(now()) === undefined) void policy.current(now());
-    const reserved = await this.#reserve(seat.block);
-    if (reserved.kind !== "answered") return this.#noAnswer(reserved, "index", false);
-    if (reserved.value.kind === "reserved") {
-      this.#row = { block: seat.block, movable: true };
-      return undefined;
+    for (let round = 0; round < LIMIT_ROUNDS_MAX; round += 1) {
+      const reserved = await this.#reserve(seat.block);
+      if (reserved.kind !== "answered") return this.#noAnswer(reserved);
+      if (reserved.value.kind === "reserved") {
+        this.#row = { block: seat.block, movable: true };
+        return undefined;
+      }
+      if (reserved.value.kind !== "limit") return this.#listedOr(reserved.value);
+      const met = await meetLimit(this.#host, this.wish, reserved.value.rows, seat);
+      if (met.kind === "refused") return met;
+      if (met.kind === "reused") return this.#reuse(met.records);
     }
-    return this.#listedOr(reserved.value);
+    return this.#inProgress();
   }
 
-  #listedOr(
-    outcome: Exclude<ReserveOutcome, { kind: "reserved" | "absent" }> | ReserveOutcome,
-  ): SeatResult | undefined {
+  #reuse(records: readonly AddressRecord[]): SeatResult {
+    this.got.push(...records);
+    this.wasReused = true;
+    return { kind: "got" };
+  }
+
+  #listedOr(outcome: Exclude<ReserveOutcome, { kind: "limit" }>): SeatResult | undefined {
     const { handle } = this.wish;
     switch (outcome.kind) {
       case "reserved":
@@ -153,8 +170,6 @@ export class HostAttempt {
         return this.#refuse(rejection("idempotency_key_released", { handle }));
       case "key_reused":
         return this.#refuse(rejection("idempotency_key_reused", { handle }));
-      case "limit":
-        throw new InvariantViolation("a limit was answered that was not asked for");
       case "late":
         return this.#refuse(rejection("deadline_exceeded", {}));
       default:
@@ -176,7 +191,7 @@ export class HostAttempt {
     const until = this.#indexUntil();
     const message = { handle, key, from: row.block, to, attempt: this.#attempt, until, final: row.movable };
     const moved = await again(this.#host, () => this.#index().move(message));
-    if (moved.kind !== "answered") return this.#noAnswer(moved, "index", false);
+    if (moved.kind !== "answered") return this.#noAnswer(moved);
     switch (moved.value.kind) {
       case "moved":
         this.#row = { block: to, movable: true };
@@ -192,72 +207,69 @@ export class HostAttempt {
   }
 
   /** Asks the block; `late` once more under a fresh lease. */
-  async #ask(seat: Seat, first: LeasedPolicy): Promise<SeatResult> {
-    let leased = first;
+  async #ask(seat: Seat, chosenUnder: CompiledPolicy): Promise<SeatResult> {
     for (let round = 0; round < 2; round += 1) {
-      const until = untilOf(this.#host, leased, this.wish.deadlineAt);
-      const outcome = await this.#send(seat, leased, until);
-      if (outcome === undefined) return this.#unknown();
-      if ("refusal" in outcome) return this.#refuse(outcome.refusal);
+      const outcome = await this.#send(seat, chosenUnder);
+      if (outcome.kind === "refused" || outcome.kind === "policy_changed") return outcome;
       if (outcome.kind !== "late") return this.#settle(seat, outcome);
-      const isOver = this.wish.deadlineAt !== undefined && this.#host.runtime.now() >= this.wish.deadlineAt;
-      if (isOver) break;
+      if (this.#isOver()) break;
       const fresh = await this.#host.runtime.policy.refresh();
-      if (fresh === undefined) return this.#refuse(rejection("policy_unavailable", {}, 1));
-      this.#policy = fresh;
-      if (fresh.policy.version !== leased.policy.version) return { kind: "policy_changed" };
-      leased = fresh;
+      if (fresh === undefined) break;
+      if (fresh.policy.version !== chosenUnder.version) return { kind: "policy_changed" };
       // The row must know until when this attempt may still land.
       const prolonged = await this.#reserve(seat.block);
-      if (prolonged.kind !== "answered") return this.#noAnswer(prolonged, "index", false);
+      if (prolonged.kind !== "answered") return this.#noAnswer(prolonged);
       if (prolonged.value.kind !== "reserved") return this.#inProgress();
     }
-    return this.#refuse(
-      this.wish.deadlineAt === undefined
-        ? rejection("policy_unavailable", {}, 1)
-        : rejection("deadline_exceeded", {}),
-    );
+    const isOver = this.#isOver();
+    return this.#refuse(isOver ? rejection("deadline_exceeded", {}) : rejection("policy_unavailable", {}, 1));
   }
 
-  /** One block call, repeated with the same key until `until` + ε; absent: the outcome stays unknown. */
+  /** One message to the block, repeated with the same key and time until `until` + ε. */
   async #send(
     seat: Seat,
-    leased: LeasedPolicy,
-    until: number,
-  ): Promise<AllocateOutcome | { readonly refusal: AttemptRefusal } | undefined> {
-    const { runtime } = this.#host;
-    const giveUpAt = until + runtime.settings.skewMs;
-    const sent = { finalAfter: this.#row?.finalAfter };
-    for (let round = 0; round < 3; round += 1) {
-      const timeoutMs = Math.max(giveUpAt - runtime.now(), 1);
-      const request = {
-        ...blockTarget(seat.pool, seat.block),
-        items: [this.#item(seat, leased, until, sent.finalAfter)],
-      };
-      const answer = await again(
-        this.#host,
-        () => runtime.ports.block(seat.block).allocate(request),
-        timeoutMs,
-      );
-      if (answer.kind === "answered") {
-        const outcome = answer.value.outcomes[0];
-        if (outcome === undefined) throw new InvariantViolation("a block left an element unanswered");
-        return outcome;
+    chosenUnder: CompiledPolicy,
+  ): Promise<AllocateOutcome | Refused | { readonly kind: "policy_changed" }> {
+    const { runtime, lanes } = this.#host;
+    let until: number | undefined;
+    for (let round = 0; round < SEND_ROUNDS_MAX; round += 1) {
+      const leased = await runtime.policy.current(runtime.now());
+      if (leased === undefined && until === undefined)
+        return this.#refuse(rejection("policy_unavailable", {}, 1));
+      const lane = lanes.block(blockTarget(seat.pool, seat.block));
+      const sent = await lane.push(() => {
+        const held = runtime.policy.held(runtime.now());
+        if (held === undefined) return { skip: "policy_unavailable" };
+        if (held.policy.version !== chosenUnder.version) return { skip: "policy_changed" };
+        until ??= untilOf(this.#host, held, this.wish.deadlineAt);
+        return { item: this.#item(seat, held.policy, until) };
+      });
+      if (sent.kind === "answered") return sent.value;
+      if (sent.kind === "skipped") {
+        // Nothing of this round left; what an earlier round sent stays open.
+        if (until !== undefined && sent.skip === "policy_changed") return this.#unknown();
+        if (sent.skip === "policy_changed") return { kind: "policy_changed" };
+        continue;
       }
-      if (answer.kind === "failed" && answer.failure === "overloaded") {
-        return { refusal: rejection("overloaded", { where: "block" }, 1) };
+      if (sent.kind === "failed" && sent.failure === "overloaded") {
+        return this.#refuse(rejection("overloaded", { where: "block" }, 1));
       }
       // It may have landed: what the block says from now on is final only after this message's time.
-      sent.finalAfter = Math.max(sent.finalAfter ?? 0, until);
-      if (this.#row !== undefined) this.#row = { ...this.#row, finalAfter: sent.finalAfter, movable: false };
-      if (runtime.now() >= giveUpAt) return undefined;
+      if (until !== undefined) this.#mayLand(until);
+      if (until === undefined || runtime.now() >= until + runtime.settings.skewMs) break;
     }
-    return undefined;
+    return until === undefined ? this.#refuse(rejection("policy_unavailable", {}, 1)) : this.#unknown();
   }
 
-  #item(seat: Seat, leased: LeasedPolicy, until: number, finalAfter: number | undefined): AllocateItem {
+  #mayLand(until: number): void {
+    const row = this.#row;
+    if (row === undefined) return;
+    this.#row = { ...row, finalAfter: Math.max(row.finalAfter ?? 0, until), movable: false };
+  }
+
+  #item(seat: Seat, policy: CompiledPolicy, until: number): AllocateItem {
     const { host, handle, key, item } = this.wish;
-    const { policy } = leased;
+    const finalAfter = this.#row?.finalAfter;
     return {
       ...item,
       host,
@@ -318,73 +330,66 @@ export class HostAttempt {
     reports.changed(poolTarget(pool), block, counts);
   }
 
-  async #lease(): Promise<LeasedPolicy | undefined> {
-    this.#policy = await this.#host.runtime.policy.current(this.#host.runtime.now());
-    return this.#policy;
-  }
-
   #indexUntil(): number {
     const { runtime } = this.#host;
-    return Math.min(
-      runtime.now() + runtime.settings.untilMs,
-      this.wish.deadlineAt ?? Number.POSITIVE_INFINITY,
-    );
+    const { deadlineAt } = this.wish;
+    return Math.min(runtime.now() + runtime.settings.untilMs, deadlineAt ?? Number.POSITIVE_INFINITY);
   }
 
   async #reserve(block: string | undefined): Promise<CallOutcome<ReserveOutcome>> {
-    const { handle, key, fingerprint, family, count } = this.wish;
-    const item = {
-      handle,
-      key,
-      fingerprint,
-      family,
-      count: Math.max(1, Math.min(count, this.missing)),
-      attempt: this.#attempt,
-      until: this.#indexUntil(),
-      ...(block === undefined ? {} : { block }),
-      ...(this.#holding.length === 0 ? {} : { also: this.#holding }),
-    };
-    const answer = await again(this.#host, () => this.#index().reserve({ items: [item] }));
-    if (answer.kind !== "answered") return answer;
-    const value = answer.value.outcomes[0];
-    if (value === undefined) throw new InvariantViolation("the index left an element unanswered");
-    return { kind: "answered", value };
+    const { handle, key, fingerprint, family, count, limit } = this.wish;
+    const reserved = await this.#host.lanes.index(handle).push(() => ({
+      item: {
+        handle,
+        key,
+        fingerprint,
+        family,
+        count: Math.max(1, Math.min(count, this.missing)),
+        attempt: this.#attempt,
+        until: this.#indexUntil(),
+        ...(block === undefined ? {} : { block }),
+        ...(this.#holding.length === 0 ? {} : { also: this.#holding }),
+        ...(limit === undefined ? {} : { limit }),
+      },
+    }));
+    if (reserved.kind === "skipped") throw new InvariantViolation("a reservation always leaves");
+    return reserved;
   }
 
   #index() {
     return this.#host.runtime.ports.handleIndex(this.wish.handle);
   }
 
-  #spent(): SeatResult {
+  #spent(): Refused {
     return this.#refuse(rejection("idempotency_key_released", { handle: this.wish.handle }));
   }
 
-  #inProgress(): SeatResult {
+  #inProgress(): Refused {
     const { host, handle } = this.wish;
     return this.#refuse(rejection("in_progress", { host, handle }, IN_PROGRESS_RETRY_AFTER_SECONDS));
   }
 
-  #unknown(): SeatResult {
+  #unknown(): Refused {
     const { host, handle } = this.wish;
     return this.#refuse(rejection("outcome_unknown", { host, handle }, IN_PROGRESS_RETRY_AFTER_SECONDS));
   }
 
-  /** A call without an answer before any block was asked: nothing was allocated. */
-  #noAnswer(
-    outcome: Exclude<CallOutcome<unknown>, { kind: "answered" }>,
-    where: "index",
-    landed: boolean,
-  ): SeatResult {
-    if (landed) return this.#unknown();
+  /** The index did not answer, so no block was asked: nothing was allocated. */
+  #noAnswer(outcome: Exclude<CallOutcome<unknown>, { kind: "answered" }>): Refused {
     if (outcome.kind === "failed" && outcome.failure === "storage") {
       return this.#refuse(rejection("storage_unavailable", {}, 1));
     }
-    const { deadlineAt } = this.wish;
-    const isOver = deadlineAt !== undefined && this.#host.runtime.now() >= deadlineAt;
-    return this.#refuse(isOver ? rejection("deadline_exceeded", {}) : rejection("overloaded", { where }, 1));
+    return this.#refuse(
+      this.#isOver() ? rejection("deadline_exceeded", {}) : rejection("overloaded", { where: "index" }, 1),
+    );
   }
 
-  #refuse(refusal: AttemptRefusal): SeatResult {
+  #isOver(): boolean {
+    const { deadlineAt } = this.wish;
+    return deadlineAt !== undefined && this.#host.runtime.now() >= deadlineAt;
+  }
+
+  #refuse(refusal: AttemptRefusal): Refused {
     return { kind: "refused", refusal };
   }
 }

@@ -10,6 +10,7 @@ import { type CallOutcome, callIdempotent, callOnce } from "../src/platform/call
 import type { BlockPolicy, BlockTarget } from "../src/rpc/block.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { PoolTarget } from "../src/rpc/pool.ts";
+import type { HostLanes } from "./host-lanes.ts";
 import type { HostMemory } from "./host-memory.ts";
 import type { HostReports } from "./host-reports.ts";
 import type { Runtime } from "./runtime.ts";
@@ -20,6 +21,7 @@ export interface HostContext {
   readonly memory: HostMemory;
   readonly runtime: Runtime;
   readonly reports: HostReports;
+  readonly lanes: HostLanes;
 }
 
 /** Makes one call that must not be repeated by itself. */

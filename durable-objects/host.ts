@@ -12,6 +12,7 @@ import { HostAffinities } from "./host-affinities.ts";
 import { allocateFor, placed } from "./host-allocate.ts";
 import { HostAssign } from "./host-assign.ts";
 import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import { HostLanes } from "./host-lanes.ts";
 import { HostMemory } from "./host-memory.ts";
 import { HostReports } from "./host-reports.ts";
 import { productionRuntime } from "./production.ts";
@@ -43,7 +44,8 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#store = new Store(ctx.storage, HOST_MIGRATIONS);
     this.#memory = new HostMemory(this.#store);
     const reports = new HostReports(runtime);
-    this.#context = { store: this.#store, memory: this.#memory, runtime, reports };
+    const lanes = new HostLanes(runtime);
+    this.#context = { store: this.#store, memory: this.#memory, runtime, reports, lanes };
     this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
   }
 

@@ -5,9 +5,9 @@
 import type { AddressRecord } from "./allocation.ts";
 import { addressText, type BlockDraft, countBlock, holdsAddress, ordinalState, recordOf } from "./block.ts";
 import { deadline } from "./block-affinity.ts";
-import type { AllocateItem, AllocateOutcome, UndoItem } from "./block-messages.ts";
+import type { AllocateItem, AllocateOutcome, ReuseAnswer, ReuseRequest, UndoItem } from "./block-messages.ts";
 import { invariant } from "./invariant.ts";
-import { freeAt, inRanges, type OrdinalRow, pruneEnded } from "./ordinal.ts";
+import { freeAt, inRanges, type OrdinalRow, pruneEnded, type Tenure } from "./ordinal.ts";
 
 /** What a block remembers of a key. */
 interface KeyTrace {
@@ -64,6 +64,29 @@ function accepts(draft: BlockDraft, item: AllocateItem): boolean {
   if (item.owner !== undefined && owner !== item.owner) return false;
   if (item.strict && owner !== item.host) return false;
   return owner !== undefined || holdsAddress(draft);
+}
+
+/**
+ * Hands out again what the keys hold, oldest first, with a new touch; all that is asked or nothing.
+ * Why: under a limit per handle the addresses that are there are the answer.
+ */
+export function reuse(draft: BlockDraft, request: ReuseRequest): ReuseAnswer {
+  if (deadline(draft, request.until) === "late") return { kind: "late" };
+  const held = request.keys.flatMap((key) => traceKey(draft, request.handle, key).held);
+  if (held.length < request.take) return { kind: "fewer", held: held.length };
+  held.sort((one, other) => (one.current?.sequenceNumber ?? 0) - (other.current?.sequenceNumber ?? 0));
+  const records = held.slice(0, request.take).map((row) => {
+    const owned = row.current === undefined ? {} : { current: withOwner(row.current, request) };
+    const touched = { ...row, ...owned, number: draft.nextNumber(), at: draft.now };
+    draft.put(touched);
+    return mustRecord(draft, touched, request.cooldownMs);
+  });
+  return { kind: "reused", records };
+}
+
+function withOwner(tenure: Tenure, { ownerSlot, attributes }: ReuseRequest): Tenure {
+  if (ownerSlot === undefined) return tenure;
+  return ownerSlot === "active" ? { ...tenure, attributes } : { ...tenure, alternateAttributes: attributes };
 }
 
 function found(draft: BlockDraft, item: AllocateItem, held: readonly OrdinalRow[]): AllocateOutcome {

@@ -65,7 +65,6 @@ export interface AllocateItem {
   readonly host: string;
   readonly use: Use;
   readonly attributes: Attributes;
-  readonly ownerSlot?: "active" | "alternate";
   readonly leakCollection: LeakCollection;
   /** How many; with `ordinal`, 1. */
   readonly count: number;
@@ -133,7 +132,28 @@ export interface HoldsRequest {
 export interface HoldsAnswer {
   /** `released`: the key held addresses here and was spent by a release. */
   readonly held: readonly ("held" | "released" | "not_held" | "not_final")[];
+  /** How many addresses each key holds. */
+  readonly counts: readonly number[];
 }
+
+/** Hands out again what keys of a handle hold already; all of `take` or nothing. */
+export interface ReuseRequest {
+  readonly block: string;
+  readonly handle: string;
+  readonly keys: readonly string[];
+  readonly take: number;
+  /** Where the attributes are written; absent: they are not. */
+  readonly ownerSlot?: "active" | "alternate";
+  readonly attributes: Attributes;
+  readonly until: number;
+  readonly cooldownMs: number;
+}
+
+export type ReuseAnswer =
+  | { readonly kind: "reused"; readonly records: readonly AddressRecord[] }
+  /** The keys hold fewer by now. */
+  | { readonly kind: "fewer"; readonly held: number }
+  | { readonly kind: "late" };
 
 export interface ReleaseHandleRequest {
   readonly block: string;

@@ -65,13 +65,15 @@ function isInReach(row: OrdinalRow, onlyHost: string | undefined): boolean {
 }
 
 /** Tells for each key whether the block holds it, and whether a "no" is final. */
-export function holds(draft: BlockDraft, request: HoldsRequest): HoldsAnswer["held"] {
-  return request.keys.map(({ handle, key, finalAfter }) => {
-    const trace = traceKey(draft, handle, key);
-    if (trace.held.length > 0) return "held";
-    if (trace.wasReleased) return "released";
+export function holds(draft: BlockDraft, request: HoldsRequest): HoldsAnswer {
+  const traces = request.keys.map(({ handle, key }) => traceKey(draft, handle, key));
+  const held = request.keys.map(({ finalAfter }, index) => {
+    const trace = traces[index];
+    if (trace !== undefined && trace.held.length > 0) return "held";
+    if (trace?.wasReleased === true) return "released";
     return isFinal(draft, finalAfter) ? "not_held" : "not_final";
   });
+  return { held, counts: traces.map((trace) => trace.held.length) };
 }
 
 /**

@@ -94,8 +94,10 @@ export interface SettleItem {
   readonly handle: string;
   readonly key: string;
   readonly block: string;
-  readonly outcome: "released" | "absent";
-  /** The row's `until` when it was read; one that has a later one stays. */
+  /** `held`: it holds `count` addresses, perhaps fewer than the row says. */
+  readonly outcome: "released" | "absent" | "held";
+  readonly count?: number;
+  /** The row's `until` when it was read; an absent one that has a later one stays. */
   readonly until: number;
 }
 
@@ -210,6 +212,10 @@ export function move(
 export function settle(row: KeyRow | undefined, item: SettleItem, now: number): KeyChanges {
   if (row === undefined || row.state === "spent") return NO_CHANGES;
   if (item.outcome === "released") return { put: [{ ...row, state: "spent", at: now }], remove: [] };
+  if (item.outcome === "held") {
+    const count = item.count ?? row.count;
+    return count > 0 && count < row.count ? { put: [{ ...row, count, at: now }], remove: [] } : NO_CHANGES;
+  }
   return row.until === item.until ? { put: [], remove: [row] } : NO_CHANGES;
 }
 

@@ -15,6 +15,10 @@ export interface Settings {
   readonly reclaimAgeMs: number;
   /** How long a spent key is remembered at least, ms. */
   readonly spentKeyMs: number;
+  /** Batches that a lane of a Host has under way at a time. */
+  readonly laneBatches: number;
+  /** Whether an index shard waits for the disk before a group write; a trick that only workerd needs. */
+  readonly syncBeforeGroup: boolean;
   /** How long an index shard waits between two passes over its old rows, ms. */
   readonly indexPassMs: number;
   /** How soon a Host reports changed blocks to its Pools, ms: figures of a directory are no older. */
@@ -29,6 +33,8 @@ export const LOCAL_SETTINGS: Settings = {
   indexShards: 1,
   reclaimAgeMs: 60_000,
   spentKeyMs: 600_000,
+  laneBatches: 1,
+  syncBeforeGroup: true,
   indexPassMs: 600_000,
   reportMs: 5_000,
 };
@@ -39,4 +45,6 @@ export const EDGE_SETTINGS: Settings = {
   leaseMs: 10_000,
   skewMs: 1_000,
   indexShards: 16,
+  laneBatches: 2,
+  syncBeforeGroup: false,
 };

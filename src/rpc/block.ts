@@ -17,6 +17,8 @@ import type {
   ReleaseAffinityRequest,
   ReleaseHandleAnswer,
   ReleaseHandleRequest,
+  ReuseAnswer,
+  ReuseRequest,
   UndoAnswer,
   UndoItem,
 } from "../core/block-messages.ts";
@@ -29,6 +31,7 @@ export interface BlockPort {
   allocate(request: AllocateRequest): Promise<{ readonly outcomes: readonly AllocateOutcome[] }>;
   undo(request: BlockTarget & UndoItem): Promise<UndoAnswer>;
   holds(request: HoldsRequest): Promise<HoldsAnswer>;
+  reuse(request: ReuseRequest): Promise<ReuseAnswer>;
   releaseHandle(request: ReleaseHandleRequest): Promise<ReleaseHandleAnswer>;
   releaseAddresses(request: ReleaseAddressesRequest): Promise<ReleaseAddressesAnswer>;
   describe(request: DescribeRequest): Promise<BlockView>;

@@ -34,7 +34,8 @@ export interface HostAllocateRequest {
   readonly maxBlocksPerHost?: number;
   readonly hostReserved?: { readonly ipv4?: HostReservation; readonly ipv6?: HostReservation };
   readonly partial: boolean;
-  readonly ownerSlot: "active" | "alternate";
+  /** Where the attributes of a reused address are written; absent: they are not. */
+  readonly ownerSlot?: "active" | "alternate";
   readonly leakCollection: LeakCollection;
   /** X-Request-Timeout-Ms counted from arrival; milliseconds since 1970. */
   readonly deadlineAt?: number;
