@@ -1,8 +1,7 @@
 /**
- * What a test may ask of the test entry: counters, clock, faults. May import: the test client.
- * The other side is entry.ts; types stand here because that file needs the globals of workerd.
+ * What a test may ask of the test entry: counters, clock, faults. May import: nothing.
+ * The other side is entry.ts; both know these types, each with the globals of its own runtime.
  */
-import type { HttpClient } from "./http-client.ts";
 
 /** What happens to the next calls of one method, e.g. `block.allocate`. */
 export interface Fault {
@@ -24,18 +23,21 @@ export interface CountersAnswer {
   readonly rowsWritten: Record<string, number>;
 }
 
+interface Client {
+  must(method: string, path: string, body?: unknown): Promise<unknown>;
+}
+
 /** Reads what all objects did. */
-export async function counters(client: HttpClient): Promise<CountersAnswer> {
-  return (await client.must("GET", "/test/counters")) as unknown as CountersAnswer;
+export async function counters(client: Client): Promise<CountersAnswer> {
+  return (await client.must("GET", "/test/counters")) as CountersAnswer;
 }
 
 /** Sets the faults that the next calls meet; returns how many of the earlier ones nobody met. */
-export async function setFaults(client: HttpClient, faults: readonly Fault[]): Promise<number> {
-  const answer = await client.must("POST", "/test/faults", { faults });
-  return (answer as unknown as { unmet: number }).unmet;
+export async function setFaults(client: Client, faults: readonly Fault[]): Promise<number> {
+  return ((await client.must("POST", "/test/faults", { faults })) as { unmet: number }).unmet;
 }
 
 /** Moves the clock of all objects; alarms keep to the real one. */
-export async function setClock(client: HttpClient, offsetMs: number): Promise<void> {
+export async function setClock(client: Client, offsetMs: number): Promise<void> {
   await client.must("POST", "/test/clock", { offsetMs });
 }

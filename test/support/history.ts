@@ -1,0 +1,396 @@
+/**
+ * A history of requests and their answers, and what must hold of it whatever the order was.
+ * May import: nothing. Rule: only what a client saw counts; an unknown outcome may be either.
+ */
+
+/** One allocation as it was told to a client: an address under one sequence number. */
+export interface Tenure {
+  readonly address: string;
+  readonly block: string;
+  readonly handle: string;
+  readonly sequenceNumber: number;
+  /** By the block's clock, milliseconds since 1970. */
+  readonly allocatedAt: number;
+}
+
+interface Request {
+  /** Units: milliseconds of one clock for all clients. */
+  readonly invokedAt: number;
+  /** Infinity when no answer came. */
+  readonly answeredAt: number;
+  /** `unknown`: no answer, or one that leaves open what was done. */
+  readonly outcome: "ok" | "refused" | "unknown";
+  readonly code?: string;
+}
+
+/** An automatic allocation or an exact assignment, with its key. */
+export interface Allocate extends Request {
+  readonly kind: "allocate";
+  readonly host: string;
+  readonly handle: string;
+  readonly key: string;
+  /** Two requests of one key are the same request when their bodies are. */
+  readonly body: string;
+  readonly got: readonly Tenure[];
+}
+
+/** What a release was told of one address. */
+export interface Released {
+  readonly address: string;
+  readonly outcome: string;
+  readonly code?: string;
+  readonly handle?: string;
+  readonly sequenceNumber?: number;
+  readonly freeAt?: number;
+}
+
+/** A release of a handle, or of one guarded address. */
+export interface Release extends Request {
+  readonly kind: "release";
+  readonly handle?: string;
+  readonly address?: string;
+  readonly sequenceNumber?: number;
+  readonly results: readonly Released[];
+}
+
+/** A read of all that one handle holds. */
+export interface Read extends Request {
+  readonly kind: "read";
+  readonly handle: string;
+  readonly got: readonly Tenure[];
+}
+
+export type Operation = Allocate | Release | Read;
+
+export interface Violation {
+  readonly invariant: "I1" | "I3" | "I4" | "I12" | "I13" | "I15";
+  readonly text: string;
+}
+
+/** What is known beside the history. */
+export interface Circumstances {
+  /** What is allocated at the end, when nothing is under way. */
+  readonly final: readonly Tenure[];
+  /** The same throughout. */
+  readonly cooldownMs: number;
+}
+
+/** Two clocks of one machine may round to different milliseconds. */
+const ROUNDING_MS = 2;
+
+/** A tenure with everything that the history says of it. */
+interface Life {
+  readonly tenure: Tenure;
+  /** Not allocated before this, and allocated at the latest at that. */
+  readonly invokedAt: number;
+  readonly answeredAt: number;
+  readonly isAcknowledged: boolean;
+  readonly claims: Set<string>;
+  /** Releases that may have ended it, and those that say they did. */
+  readonly ends: readonly Release[];
+  readonly ended: readonly Release[];
+}
+
+/** Finds what of a history contradicts the invariants. */
+export function checkHistory(history: readonly Operation[], circumstances: Circumstances): Violation[] {
+  const lives = livesOf(history, circumstances.final);
+  return [
+    ...doubles(lives),
+    ...numbersThatFall(lives),
+    ...wrongReleases(history, lives),
+    ...lostOrUndone(lives, circumstances.final),
+    ...wrongReads(history, lives),
+    ...tooSoon(lives, circumstances.cooldownMs),
+    ...wrongReplays(history),
+    ...leftBehind(history, lives),
+  ];
+}
+
+function isAllocate(operation: Operation): operation is Allocate {
+  return operation.kind === "allocate";
+}
+
+function isRelease(operation: Operation): operation is Release {
+  return operation.kind === "release";
+}
+
+function idOf({ address, sequenceNumber }: { address: string; sequenceNumber?: number }): string {
+  return `${address} #${sequenceNumber}`;
+}
+
+function keyOf({ host, handle, key }: Allocate): string {
+  return `${host} ${handle} ${key}`;
+}
+
+function grouped<T>(items: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const name = nameOf(item);
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+/** Collects the life of each tenure that anybody was told of, the last listing included. */
+function livesOf(history: readonly Operation[], final: readonly Tenure[]): Life[] {
+  const allocates = history.filter(isAllocate);
+  const begun = new Map<string, number>();
+  for (const operation of allocates) {
+    const key = keyOf(operation);
+    begun.set(key, Math.min(begun.get(key) ?? Number.POSITIVE_INFINITY, operation.invokedAt));
+  }
+  const lives = new Map<string, Omit<Life, "ends" | "ended">>();
+  for (const operation of allocates) {
+    for (const tenure of operation.got) {
+      const known = lives.get(idOf(tenure));
+      const claims = known?.claims ?? new Set<string>();
+      claims.add(keyOf(operation));
+      lives.set(idOf(tenure), {
+        tenure,
+        claims,
+        isAcknowledged: true,
+        invokedAt: begun.get(keyOf(operation)) ?? operation.invokedAt,
+        answeredAt: Math.min(known?.answeredAt ?? Number.POSITIVE_INFINITY, operation.answeredAt),
+      });
+    }
+  }
+  const unseen = { invokedAt: Number.NEGATIVE_INFINITY, answeredAt: Number.POSITIVE_INFINITY };
+  for (const tenure of final) {
+    if (lives.has(idOf(tenure))) continue;
+    lives.set(idOf(tenure), { tenure, ...unseen, isAcknowledged: false, claims: new Set() });
+  }
+  return [...lives.values()].map((life) => ({ ...life, ...endsOf(life.tenure, releaseIndex(history)) }));
+}
+
+interface ReleaseIndex {
+  readonly byHandle: ReadonlyMap<string, readonly Release[]>;
+  readonly byAddress: ReadonlyMap<string, readonly Release[]>;
+}
+
+const indexes = new WeakMap<readonly Operation[], ReleaseIndex>();
+
+function releaseIndex(history: readonly Operation[]): ReleaseIndex {
+  const known = indexes.get(history);
+  if (known !== undefined) return known;
+  const releases = history.filter(isRelease);
+  const index = {
+    byHandle: grouped(
+      releases.filter(({ handle, address }) => handle !== undefined && address === undefined),
+      ({ handle }) => handle ?? "",
+    ),
+    byAddress: grouped(
+      releases.filter(({ address }) => address !== undefined),
+      ({ address }) => address ?? "",
+    ),
+  };
+  indexes.set(history, index);
+  return index;
+}
+
+/** An answered release ended what it says; one without an answer may have ended what it names. */
+function endsOf(tenure: Tenure, { byHandle, byAddress }: ReleaseIndex): Pick<Life, "ends" | "ended"> {
+  const named = [...(byHandle.get(tenure.handle) ?? []), ...(byAddress.get(tenure.address) ?? [])];
+  const ended = named.filter(({ results }) =>
+    results.some((result) => result.outcome === "released" && idOf(result) === idOf(tenure)),
+  );
+  const perhaps = named.filter((release) => release.outcome === "unknown" && names(release, tenure));
+  return { ended, ends: [...ended, ...perhaps] };
+}
+
+/** Whether a release means this tenure: what it gives as a guard must match. */
+function names({ handle, address, sequenceNumber }: Release, tenure: Tenure): boolean {
+  if (handle !== undefined && handle !== tenure.handle) return false;
+  if (address !== undefined && address !== tenure.address) return false;
+  return sequenceNumber === undefined || sequenceNumber === tenure.sequenceNumber;
+}
+
+/** The tenures of each address, one after the other by their numbers. */
+function successions(lives: readonly Life[]): (readonly [earlier: Life, later: Life])[] {
+  return [...grouped(lives, ({ tenure }) => tenure.address).values()].flatMap((ofAddress) => {
+    const sorted = ofAddress.toSorted((a, b) => a.tenure.sequenceNumber - b.tenure.sequenceNumber);
+    return sorted.slice(1).map((later, index) => [sorted[index]!, later] as const);
+  });
+}
+
+function doubles(lives: readonly Life[]): Violation[] {
+  const shared = lives
+    .filter(({ claims }) => claims.size > 1)
+    .map(({ tenure, claims }) => `${idOf(tenure)} was given to ${[...claims].join(" and ")}`);
+  const overlapping = successions(lives)
+    .filter(([earlier, later]) => !earlier.ends.some(({ invokedAt }) => invokedAt < later.answeredAt))
+    .map(([earlier, later]) => {
+      const { tenure } = earlier;
+      return `${idOf(tenure)} of ${tenure.handle} was not released when ${idOf(later.tenure)} was given out`;
+    });
+  return [...shared, ...overlapping].map((text) => ({ invariant: "I1", text }));
+}
+
+/** In one block, what began after an answer has a higher number than what was answered. */
+function numbersThatFall(lives: readonly Life[]): Violation[] {
+  const acknowledged = lives.filter(({ isAcknowledged }) => isAcknowledged);
+  return [...grouped(acknowledged, ({ tenure }) => tenure.block).values()].flatMap((ofBlock) => {
+    const byBegin = ofBlock.toSorted((a, b) => a.invokedAt - b.invokedAt);
+    const byAnswer = ofBlock.toSorted((a, b) => a.answeredAt - b.answeredAt);
+    let answered = 0;
+    let highest = 0;
+    return byBegin.flatMap(({ tenure, invokedAt }): Violation[] => {
+      for (; (byAnswer[answered]?.answeredAt ?? invokedAt) < invokedAt; answered += 1) {
+        highest = Math.max(highest, byAnswer[answered]!.tenure.sequenceNumber);
+      }
+      if (tenure.sequenceNumber > highest) return [];
+      return [{ invariant: "I3", text: `${idOf(tenure)} came after #${highest} of the same block` }];
+    });
+  });
+}
+
+/** A release that does not match changes nothing; one that does match is carried out. */
+function wrongReleases(history: readonly Operation[], lives: readonly Life[]): Violation[] {
+  const ofHandle = grouped(lives, ({ tenure }) => tenure.handle);
+  const byId = new Map(lives.map((life) => [idOf(life.tenure), life]));
+  return history.filter(isRelease).flatMap((release): Violation[] => {
+    if (release.outcome !== "ok") return [];
+    if (release.address === undefined) {
+      const left = (ofHandle.get(release.handle ?? "") ?? []).filter((life) => isLive(life, release));
+      return left.map(({ tenure }) => ({
+        invariant: "I4",
+        text: `${tenure.handle} was released, ${idOf(tenure)} not`,
+      }));
+    }
+    const asked = `${release.address} #${release.sequenceNumber ?? "-"} of ${release.handle ?? "-"}`;
+    const others = release.results
+      .filter((result) => result.outcome === "released" && !isMeant(release, result))
+      .map((result) => `${asked} released ${idOf(result)} of ${result.handle}`);
+    const life = byId.get(idOf({ ...release, address: release.address }));
+    const isRefused = life !== undefined && isLive(life, release) && names(release, life.tenure);
+    const refused = isRefused ? [`${asked} was live, and ${JSON.stringify(release.results)}`] : [];
+    return [
+      ...others.map((text): Violation => ({ invariant: "I3", text })),
+      ...refused.map((text): Violation => ({ invariant: "I4", text })),
+    ];
+  });
+}
+
+function isMeant({ sequenceNumber, handle }: Release, result: Released): boolean {
+  if (sequenceNumber !== undefined && sequenceNumber !== result.sequenceNumber) return false;
+  return handle === undefined || handle === result.handle;
+}
+
+/** Acknowledged before a request, and not released by it nor by any other before its answer. */
+function isLive({ isAcknowledged, answeredAt, ends }: Life, request: Request): boolean {
+  if (!isAcknowledged || answeredAt >= request.invokedAt) return false;
+  return !ends.some((end) => end.invokedAt < request.answeredAt);
+}
+
+function lostOrUndone(lives: readonly Life[], final: readonly Tenure[]): Violation[] {
+  const listed = new Map(final.map((tenure) => [idOf(tenure), tenure]));
+  return lives.flatMap(({ tenure, isAcknowledged, ends, ended }): Violation[] => {
+    const atEnd = listed.get(idOf(tenure));
+    const name = `${idOf(tenure)} of ${tenure.handle}`;
+    if (atEnd === undefined && isAcknowledged && ends.length === 0) {
+      return [{ invariant: "I4", text: `${name} was acknowledged and is gone` }];
+    }
+    if (atEnd !== undefined && ended.length > 0) {
+      return [{ invariant: "I4", text: `${name} was released and is still there` }];
+    }
+    if (atEnd !== undefined && atEnd.handle !== tenure.handle) {
+      return [{ invariant: "I4", text: `${name} is listed under ${atEnd.handle}` }];
+    }
+    return [];
+  });
+}
+
+/** What a handle is said to hold fits what was acknowledged before, and ended before. */
+function wrongReads(history: readonly Operation[], lives: readonly Life[]): Violation[] {
+  const ofHandle = grouped(lives, ({ tenure }) => tenure.handle);
+  return history.flatMap((read): Violation[] => {
+    if (read.kind !== "read" || read.outcome !== "ok") return [];
+    const seen = new Set(read.got.map(idOf));
+    return (ofHandle.get(read.handle) ?? []).flatMap((life): Violation[] => {
+      const { tenure, ended } = life;
+      const mustNot = ended.some((end) => end.answeredAt < read.invokedAt);
+      if (isLive(life, read) && !seen.has(idOf(tenure))) {
+        return [{ invariant: "I4", text: `${tenure.handle} was read without ${idOf(tenure)}` }];
+      }
+      if (mustNot && seen.has(idOf(tenure))) {
+        return [{ invariant: "I4", text: `${tenure.handle} was read with ${idOf(tenure)}, released before` }];
+      }
+      return [];
+    });
+  });
+}
+
+/** By the block's own times, and by the clients' clock: no release to next answer is shorter. */
+function tooSoon(lives: readonly Life[], cooldownMs: number): Violation[] {
+  return successions(lives).flatMap(([earlier, later]): Violation[] => {
+    const name = `${idOf(later.tenure)} was given out`;
+    const freeAt = Math.max(
+      0,
+      ...earlier.ended.flatMap(({ results }) =>
+        results
+          .filter(({ outcome }) => outcome === "released")
+          .filter((result) => idOf(result) === idOf(earlier.tenure))
+          .map((result) => result.freeAt ?? 0),
+      ),
+    );
+    if (later.tenure.allocatedAt < freeAt) {
+      return [
+        { invariant: "I12", text: `${name} ${freeAt - later.tenure.allocatedAt} ms before it was free` },
+      ];
+    }
+    const firstEnd = Math.min(...earlier.ends.map(({ invokedAt }) => invokedAt));
+    const pause = later.answeredAt - firstEnd;
+    if (pause + ROUNDING_MS < cooldownMs) {
+      return [{ invariant: "I12", text: `${name} ${pause} ms after its release` }];
+    }
+    return [];
+  });
+}
+
+/** One key, one answer while it is held; another body is refused; after a release the key is spent. */
+function wrongReplays(history: readonly Operation[]): Violation[] {
+  const releases = releaseIndex(history);
+  return [...grouped(history.filter(isAllocate), keyOf)].flatMap(([key, ofKey]): Violation[] => {
+    const answered = ofKey.filter(({ outcome }) => outcome === "ok");
+    const first = answered.toSorted((a, b) => a.answeredAt - b.answeredAt)[0];
+    if (first === undefined) return [];
+    const gotFirst = first.got.map(idOf).toSorted().join();
+    const spentAt = Math.min(
+      ...first.got.flatMap((tenure) => endsOf(tenure, releases).ended).map(({ answeredAt }) => answeredAt),
+    );
+    return ofKey.flatMap((operation): Violation[] => {
+      if (operation.outcome === "unknown") return [];
+      const wrong = (text: string): Violation[] => [{ invariant: "I13", text: `${key}: ${text}` }];
+      const word = operation.code ?? "an answer";
+      if (operation.body !== first.body) {
+        const isLate = operation.invokedAt > first.answeredAt;
+        const isRefused = operation.code === "idempotency_key_reused";
+        return isLate && !isRefused ? wrong(`another body got ${word}`) : [];
+      }
+      if (operation.outcome === "ok") {
+        const got = operation.got.map(idOf).toSorted().join();
+        if (got !== gotFirst) return wrong(`${gotFirst}, and again ${got}`);
+      }
+      const isSpent = operation.code === "idempotency_key_released";
+      if (operation.invokedAt > spentAt && !isSpent) return wrong(`released, and again ${word}`);
+      return [];
+    });
+  });
+}
+
+/** What is there at the end was told to somebody, or its request has no known outcome. */
+function leftBehind(history: readonly Operation[], lives: readonly Life[]): Violation[] {
+  const open = new Set(
+    [...grouped(history.filter(isAllocate), keyOf).values()]
+      .map((ofKey) => ofKey.toSorted((a, b) => a.invokedAt - b.invokedAt).at(-1)!)
+      .filter(({ outcome }) => outcome === "unknown")
+      .map(({ handle }) => handle),
+  );
+  return lives
+    .filter(({ isAcknowledged, tenure }) => !isAcknowledged && !open.has(tenure.handle))
+    .map(({ tenure }) => ({
+      invariant: "I15",
+      text: `${idOf(tenure)} is held by ${tenure.handle}, whose requests were all refused or told others`,
+    }));
+}
