@@ -1,0 +1,348 @@
+/**
+ * Runs one history on the block's core and on its model, and checks after each command what must hold.
+ * May import: src/core, the model. Rule: the ledger of what was told knows neither of the two.
+ */
+import { expect } from "vitest";
+import { formatAddress, parseAddress } from "../../src/core/address.ts";
+import type { AddressRecord } from "../../src/core/allocation.ts";
+import {
+  applyChanges,
+  BlockDraft,
+  type BlockHeader,
+  type BlockState,
+  blockState,
+  countBlock,
+  ordinalState,
+} from "../../src/core/block.ts";
+import { claim, noteRetired, releaseAffinity, retire } from "../../src/core/block-affinity.ts";
+import { allocate, reuse, undo } from "../../src/core/block-allocate.ts";
+import type { AllocateItem, BlockPolicy } from "../../src/core/block-messages.ts";
+import { holds, releaseAddress, releaseHandle } from "../../src/core/block-release.ts";
+import { addressAt, type Cidr, containsAddress, formatCidr, ordinalOf, size } from "../../src/core/cidr.ts";
+import type { OrdinalRow } from "../../src/core/ordinal.ts";
+import type { Command } from "./block-commands.ts";
+import { BlockModel } from "./block-model.ts";
+
+export const TIMES = { skewMs: 50, untilMs: 2_000, spentKeyMs: 600_000 };
+const BEGIN = 1_000_000;
+const EPOCHS = 2 ** 32;
+
+type Of<T extends Command["type"]> = Extract<Command, { type: T }>;
+
+/** What callers were told: the only thing that the invariants may rest on. */
+class Ledger {
+  readonly #live = new Map<string, number>();
+  readonly #freeFrom = new Map<string, number>();
+  #highest = 0;
+
+  created(records: readonly AddressRecord[], cooldownMs: number): void {
+    for (const { address, sequenceNumber, touch, allocatedAt } of records) {
+      expect(this.#live.get(address), `I1: ${address} is live already`).toBeUndefined();
+      const releasedAt = this.#freeFrom.get(address) ?? Number.NEGATIVE_INFINITY;
+      expect(allocatedAt, `I12: ${address} has not cooled`).toBeGreaterThanOrEqual(releasedAt + cooldownMs);
+      expect(sequenceNumber, "I3: numbers only rise").toBeGreaterThan(this.#highest);
+      expect(touch).toBe(sequenceNumber);
+      this.#highest = sequenceNumber;
+      this.#live.set(address, sequenceNumber);
+    }
+  }
+
+  found(records: readonly AddressRecord[]): void {
+    for (const { address, sequenceNumber, touch } of records) {
+      expect(sequenceNumber, "a replay keeps the number").toBe(this.#live.get(address));
+      expect(touch, "I3: each hand-out has a new touch").toBeGreaterThan(this.#highest);
+      this.#highest = touch;
+    }
+  }
+
+  released(address: string, releasedAt: number): void {
+    expect(this.#live.delete(address), `${address} was live`).toBe(true);
+    this.#freeFrom.set(address, releasedAt);
+  }
+
+  undone(address: string): void {
+    expect(this.#live.delete(address), `${address} was live`).toBe(true);
+  }
+
+  retired(): void {
+    expect(this.#live.size, "only an empty block retires").toBe(0);
+    this.#freeFrom.clear();
+  }
+
+  get live(): string[] {
+    return [...this.#live.keys()].sort();
+  }
+}
+
+export class BlockRun {
+  readonly cidr: Cidr;
+  readonly model: BlockModel;
+  readonly #ledger = new Ledger();
+  #clock = BEGIN;
+  #policy: BlockPolicy = { reserved: [], cooldownMs: 1_000 };
+  #incarnation = 0;
+  /** What storage holds, as text. */
+  #stored: { header: string | undefined; rows: Map<number, string> } = {
+    header: undefined,
+    rows: new Map(),
+  };
+  #state: BlockState = blockState(undefined, []);
+  readonly #told: { handle: string; key: string; addresses: { address: string; touch: number }[] }[] = [];
+
+  constructor(cidr: Cidr) {
+    this.cidr = cidr;
+    this.model = new BlockModel({
+      block: formatCidr(cidr),
+      family: cidr.family,
+      capacity: Number(size(cidr)),
+      addressOf: (ordinal) => formatAddress(addressAt(cidr, ordinal)),
+      ordinalOf: (text) => {
+        const address = parseAddress(text);
+        return address.ok && containsAddress(cidr, address.value) ? ordinalOf(cidr, address.value) : undefined;
+      },
+      times: TIMES,
+    });
+  }
+
+  run(history: readonly Command[]): void {
+    for (const command of history) {
+      this.model.clock = this.#clock;
+      this.#do(command);
+      this.#check();
+    }
+  }
+
+  #do(command: Command): void {
+    switch (command.type) {
+      case "step":
+        this.#clock += command.ms;
+        return;
+      case "cooldown":
+        this.#policy = { ...this.#policy, cooldownMs: command.ms };
+        return;
+      case "reserved":
+        this.#policy = { ...this.#policy, reserved: this.#ranges(command.ranges) };
+        return;
+      case "wake":
+        this.#state = this.#load();
+        return;
+      case "claim":
+        return this.#claim(command);
+      case "releaseAffinity":
+        return this.#releaseAffinity(command);
+      case "allocate":
+        return this.#allocate(command);
+      case "releaseHandle":
+        return this.#releaseHandle(command);
+      case "releaseAddress":
+        return this.#releaseAddress(command);
+      case "undo":
+        return this.#undo(command);
+      case "holds":
+        return this.#holds(command);
+      case "reuse":
+        return this.#reuse(command);
+      case "retire":
+        return this.#retire();
+    }
+  }
+
+  #claim({ host, epochStep, isNewIncarnation, ahead, ends }: Of<"claim">): void {
+    if (isNewIncarnation) this.#incarnation += 1;
+    const request = {
+      ...this.#target(epochStep),
+      owner: host,
+      until: this.#clock + ahead,
+      cooldownMs: this.#policy.cooldownMs,
+      ...(ends === undefined ? {} : { hostReserved: ends }),
+    };
+    const before = this.#state.header?.epoch ?? 0;
+    const answer = this.#decide((draft) => claim(draft, request));
+    expect(answer).toEqual(this.model.claim(request));
+    if (answer.kind === "accepted") expect(request.epoch).toBeGreaterThan(before);
+  }
+
+  #releaseAffinity({ host, epochStep, mustBeEmpty }: Of<"releaseAffinity">): void {
+    const { cooldownMs } = this.#policy;
+    const request = { ...this.#target(epochStep), owner: host, mustBeEmpty, cooldownMs };
+    const answer = this.#decide((draft) => releaseAffinity(draft, request));
+    expect(answer).toEqual(this.model.releaseAffinity(request));
+  }
+
+  #allocate(command: Of<"allocate">): void {
+    const { handle, key, host, strict, replayOnly, finalAfter } = command;
+    const owner = this.model.owner ?? "a";
+    const item: AllocateItem = {
+      handle,
+      key,
+      host,
+      strict,
+      use: "Workload",
+      attributes: { pod: handle },
+      leakCollection: "auto",
+      count: command.ordinal === undefined ? command.count : 1,
+      policy: this.#policy,
+      until: this.#clock + command.ahead,
+      ...(command.ordinal === undefined ? {} : { ordinal: command.ordinal % this.model.slots.length }),
+      ...(replayOnly ? { replayOnly } : {}),
+      ...(command.ownerOnly ? { owner } : {}),
+      ...(finalAfter === undefined ? {} : { finalAfter: this.#clock + finalAfter }),
+    };
+    const answer = this.#decide((draft) => allocate(draft, item));
+    expect(answer).toEqual(this.model.allocate(item, answer.kind === "spent"));
+    if (answer.kind === "found") this.#ledger.found(answer.records);
+    if (answer.kind === "created") this.#ledger.created(answer.records, this.#policy.cooldownMs);
+    if (answer.kind !== "found" && answer.kind !== "created") return;
+    const addresses = answer.records.map(({ address, touch }) => ({ address, touch }));
+    this.#told.push({ handle, key, addresses });
+  }
+
+  #releaseHandle({ handle, keys, onlyHost, finalAfter }: Of<"releaseHandle">): void {
+    const { cooldownMs } = this.#policy;
+    const reach = { cooldownMs, ...(onlyHost === undefined ? {} : { onlyHost }) };
+    const named = keys.map((key) => ({ key, finalAfter: this.#clock + finalAfter }));
+    const block = formatCidr(this.cidr);
+    const answers = this.#decide((draft) => releaseHandle(draft, { block, handle, keys: named, ...reach }));
+    const expected = named.map((one, place) => {
+      const saysSpent = answers[place]?.outcome === "released";
+      return this.model.releaseKey(handle, one, { ...reach, saysSpent });
+    });
+    expect(answers).toEqual(expected);
+    for (const { address, releasedAt = Number.NaN } of answers.flatMap(({ records }) => records)) {
+      this.#ledger.released(address, releasedAt);
+    }
+  }
+
+  #releaseAddress({ pick, number, handle, onlyHost }: Of<"releaseAddress">): void {
+    const used = this.model.slots.filter(({ held, past }) => held !== undefined || past.length > 0);
+    const slot = used[pick % Math.max(used.length, 1)] ?? this.model.slots[pick % this.model.slots.length];
+    if (slot === undefined) throw new Error("a block has at least one ordinal");
+    const last = slot.held ?? slot.past[0];
+    const earlier = (slot.held === undefined ? slot.past[1] : slot.past[0])?.sequenceNumber ?? 0;
+    const sequenceNumber = { right: last?.sequenceNumber, stale: earlier, none: undefined }[number];
+    const named = { right: last?.handle, stale: "stale", none: undefined }[handle];
+    const item = {
+      address: formatAddress(addressAt(this.cidr, slot.ordinal)),
+      ...(sequenceNumber === undefined ? {} : { sequenceNumber }),
+      ...(named === undefined ? {} : { handle: named }),
+      ...(onlyHost === undefined ? {} : { onlyHost }),
+    };
+    const { cooldownMs } = this.#policy;
+    const before = this.#text();
+    const answer = this.#decide((draft) => releaseAddress(draft, item, cooldownMs));
+    expect(answer).toEqual(this.model.releaseAddress(item, cooldownMs));
+    if (answer.kind === "released") this.#ledger.released(answer.address, answer.freeAt - cooldownMs);
+    else expect(this.#text(), "I3: a release that does not match changes nothing").toBe(before);
+    const mustMatch = slot.held !== undefined && (number === "stale" || handle === "stale");
+    if (mustMatch) expect(answer.kind, "I3: and says so").toBe("rejected");
+  }
+
+  #undo({ pick, isStale }: Of<"undo">): void {
+    const told = this.#told[this.#told.length - 1 - (pick % Math.max(this.#told.length, 1))];
+    if (told === undefined) return;
+    const addresses = told.addresses.map(({ address, touch }) => ({ address, touch: touch - Number(isStale) }));
+    const answer = this.#decide((draft) => undo(draft, { ...told, addresses }));
+    expect([...answer].sort()).toEqual(this.model.undo({ ...told, addresses }).sort());
+    for (const address of answer) this.#ledger.undone(address);
+  }
+
+  #holds({ handle, key, finalAfter }: Of<"holds">): void {
+    const asked = { handle, key, finalAfter: this.#clock + finalAfter };
+    const block = formatCidr(this.cidr);
+    const answer = this.#decide((draft) => holds(draft, { block, keys: [asked] }));
+    const saysSpent = answer.held[0] === "released";
+    expect(answer).toEqual(this.model.holds(handle, key, asked.finalAfter, saysSpent));
+  }
+
+  #reuse({ handle, keys, take, ahead, slot }: Of<"reuse">): void {
+    const block = formatCidr(this.cidr);
+    const { cooldownMs } = this.#policy;
+    const written = slot === undefined ? {} : { ownerSlot: slot };
+    const until = this.#clock + ahead;
+    const request = { block, handle, keys, take, until, cooldownMs, attributes: { to: slot ?? "" }, ...written };
+    const answer = this.#decide((draft) => reuse(draft, request));
+    expect(answer).toEqual(this.model.reuse(request));
+    if (answer.kind === "reused") this.#ledger.found(answer.records);
+  }
+
+  #retire(): void {
+    const { cooldownMs } = this.#policy;
+    const epoch = this.#decide((draft) => retire(draft, cooldownMs));
+    expect(epoch).toBe(this.model.retire(cooldownMs));
+    if (epoch === undefined) return;
+    this.#ledger.retired();
+    this.#decide((draft) => noteRetired(draft, epoch));
+    this.model.noteRetired(epoch);
+  }
+
+  /** Decides, stores as the object does, and takes the state on. */
+  #decide<T>(decide: (draft: BlockDraft) => T): T {
+    const draft = new BlockDraft(this.#state, this.cidr, this.#clock, TIMES);
+    const answer = decide(draft);
+    const changes = draft.changes();
+    if (changes.dropped) this.#stored.rows.clear();
+    if (changes.header !== undefined) this.#stored.header = JSON.stringify(changes.header);
+    for (const row of changes.rows) this.#stored.rows.set(row.ordinal, JSON.stringify(row));
+    this.#state = applyChanges(this.#state, changes);
+    return answer;
+  }
+
+  #load(): BlockState {
+    const { header, rows } = this.#stored;
+    return blockState(
+      header === undefined ? undefined : (JSON.parse(header) as BlockHeader),
+      [...rows.values()].map((text) => JSON.parse(text) as OrdinalRow),
+    );
+  }
+
+  /** After each command: model, memory and storage agree; every ordinal is in one state (I2, I14). */
+  #check(): void {
+    const draft = new BlockDraft(this.#state, this.cidr, this.#clock, TIMES);
+    this.model.clock = this.#clock;
+    const { cooldownMs } = this.#policy;
+    const states = this.model.slots.map(({ ordinal }) => ordinalState(draft, ordinal, cooldownMs));
+    expect(states).toEqual(this.model.slots.map((slot) => this.model.stateOf(slot, cooldownMs)));
+    const counts = countBlock(draft, this.#policy);
+    expect(counts).toEqual(this.model.counts(this.#policy));
+    const { capacity, allocated, cooling, hostReserved, free } = counts;
+    expect(allocated + cooling + hostReserved + free, "I14: counts partition the block").toBe(capacity);
+    const live = [...draft.rows()].filter(({ current }) => current !== undefined);
+    const addresses = live.map(({ ordinal }) => formatAddress(addressAt(this.cidr, ordinal)));
+    expect(addresses.sort(), "the block holds what its callers were told").toEqual(this.#ledger.live);
+    const { owner, epoch, counter, now } = this.model;
+    const header = { owner: draft.owner, epoch: draft.header?.epoch ?? 0 };
+    expect({ ...header, counter: draft.counter, now: draft.now }).toEqual({ owner, epoch, counter, now });
+    const loaded = this.#load();
+    expect({ counter: loaded.counter, at: loaded.at }).toEqual({
+      counter: this.#state.counter,
+      at: this.#state.at,
+    });
+  }
+
+  #target(epochStep: number) {
+    const floor = this.#incarnation * EPOCHS;
+    const epoch = Math.max(this.#state.header?.epoch ?? 0, floor) + epochStep;
+    const incarnation = this.#incarnation;
+    const poolCidr = formatCidr(this.cidr);
+    return { block: formatCidr(this.cidr), pool: "p", poolCidr, incarnation, epoch: Math.max(epoch, 0) };
+  }
+
+  #text(): string {
+    return JSON.stringify([this.#stored.header, [...this.#stored.rows]]);
+  }
+
+  /** Tenths of the block as ascending, disjoint ranges. */
+  #ranges(tenths: readonly (readonly [number, number])[]): [number, number][] {
+    const isIn = (ordinal: number): boolean => {
+      const tenth = Math.floor((ordinal * 10) / this.model.slots.length);
+      return tenths.some(([a, b]) => Math.min(a, b) <= tenth && tenth <= Math.max(a, b));
+    };
+    const ranges: [number, number][] = [];
+    for (const { ordinal } of this.model.slots.filter((slot) => isIn(slot.ordinal))) {
+      const last = ranges.at(-1);
+      if (last?.[1] === ordinal - 1) last[1] = ordinal;
+      else ranges.push([ordinal, ordinal]);
+    }
+    return ranges;
+  }
+}
