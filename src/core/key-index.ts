@@ -142,12 +142,15 @@ function prolong(row: KeyRow, until: number, now: number): KeyChanges {
   return until > row.until ? { put: [{ ...row, until, at: now }], remove: [] } : NO_CHANGES;
 }
 
-/** The attempt becomes the latest of rows that others made. */
+/** The attempt becomes the latest of rows that others made; its own know until when it may still land. */
 function takeOver(rows: readonly KeyRow[], item: ReserveItem, now: number): Decided<ReserveOutcome> {
   const put: KeyRow[] = [];
   const listed = rows.map((row) => {
-    if (row.attempt === item.attempt) return { block: row.block, untilBefore: row.untilBefore };
     const until = Math.max(row.until, item.until);
+    if (row.attempt === item.attempt) {
+      put.push(...prolong(row, until, now).put);
+      return { block: row.block, untilBefore: row.untilBefore };
+    }
     put.push({ ...row, attempt: item.attempt, until, untilBefore: row.until, at: now });
     return { block: row.block, untilBefore: row.until };
   });
