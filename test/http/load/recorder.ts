@@ -1,0 +1,155 @@
+/**
+ * Sends requests to the service and records them as a history, unknown outcomes included.
+ * May import: the test client and the history. Rule: what is recorded is what a client saw, no more.
+ */
+
+import type { Allocate, Operation, Read, Release, Tenure } from "../../support/history.ts";
+import { type Answer, type AnswerBody, AnswerLost, type HttpClient } from "../../support/http-client.ts";
+
+/** Codes of 503 after which nothing can have been done. */
+const NOTHING_DONE = new Set(["deadline_exceeded"]);
+
+/** What a client wants of an allocation; `address` makes it an exact one. */
+export interface Wish {
+  readonly host: string;
+  readonly handle: string;
+  readonly key: string;
+  readonly count?: number;
+  readonly address?: string;
+  /** Further fields of the body. */
+  readonly more?: Readonly<Record<string, unknown>>;
+}
+
+/** What a client wants to be released; with an address, guarded by what else is there. */
+export interface ReleaseWish {
+  readonly handle?: string;
+  readonly address?: string;
+  readonly sequenceNumber?: number;
+}
+
+interface Sent {
+  readonly invokedAt: number;
+  readonly answeredAt: number;
+  readonly outcome: "ok" | "refused" | "unknown";
+  readonly code?: string;
+  readonly body: AnswerBody;
+}
+
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** Reads one allocation of an answer or of a list. */
+export function tenureOf(wire: AnswerBody): Tenure {
+  const { address = "", block = "", handle = "", sequenceNumber = -1, allocatedAt = "" } = wire;
+  return { address, block, handle, sequenceNumber, allocatedAt: Date.parse(allocatedAt) };
+}
+
+export class Recorder {
+  readonly history: Operation[] = [];
+  /** How often each thing happened, e.g. `allocate ok`, `assign address_taken`. */
+  readonly seen = new Map<string, number>();
+  readonly #client: HttpClient;
+
+  constructor(client: HttpClient) {
+    this.#client = client;
+  }
+
+  /** Allocates or assigns; an allocation is the same request again when wish and body are. */
+  async allocate(wish: Wish): Promise<Allocate> {
+    const { host, handle, key, count = 1, address, more } = wish;
+    const isExact = address !== undefined;
+    const wanted = isExact ? {} : { ipv4: { count } };
+    const body = { host, handle, ...wanted, ...more };
+    const [method, path] = isExact ? ["PUT", `/v1/allocations/${address}`] : ["POST", "/v1/allocations"];
+    const sent = await this.#send(method, path, body, { "Idempotency-Key": key });
+    const granted = isExact ? [sent.body] : (sent.body.allocations ?? []);
+    const got = sent.outcome === "ok" ? granted.map(tenureOf) : [];
+    const text = JSON.stringify({ ...body, address });
+    const recorded = { ...this.#timed(sent), kind: "allocate" as const, host, handle, key, body: text, got };
+    this.history.push(recorded);
+    this.#count(isExact ? "assign" : "allocate", sent);
+    if (sent.body.replayed === true) this.#note("replayed");
+    if (granted.some(({ borrowed }) => borrowed === true)) this.#note("borrowed");
+    return recorded;
+  }
+
+  /** Repeats a request whose outcome is unknown, with its key, until it has one. */
+  async allocateSurely(wish: Wish, tries = 40): Promise<Allocate> {
+    for (let left = tries; ; left -= 1) {
+      const answer = await this.allocate(wish);
+      if (answer.outcome !== "unknown" || left <= 1) return answer;
+      await pause(150);
+    }
+  }
+
+  async release(wish: ReleaseWish): Promise<Release> {
+    const { handle, address, sequenceNumber } = wish;
+    const guard = new URLSearchParams();
+    if (address !== undefined && handle !== undefined) guard.set("handle", handle);
+    if (sequenceNumber !== undefined) guard.set("sequenceNumber", `${sequenceNumber}`);
+    const path = address === undefined ? `/v1/handles/${handle}` : `/v1/allocations/${address}?${guard}`;
+    const sent = await this.#send("DELETE", path);
+    const ofOne = { ...sent.body, address: address ?? "", outcome: sent.body.outcome ?? "rejected" };
+    const results = address === undefined ? (sent.body.results ?? []) : [ofOne];
+    // A stale release is told so by a refusal: it is an answer, and a definite one.
+    const isTold = sent.outcome === "refused" && address !== undefined;
+    const recorded: Release = {
+      ...this.#timed(isTold ? { ...sent, outcome: "ok" } : sent),
+      kind: "release",
+      ...wish,
+      results: results.map(({ freeAt, ...result }) => ({
+        ...result,
+        ...(freeAt === undefined ? {} : { freeAt: Date.parse(freeAt) }),
+      })),
+    };
+    this.history.push(recorded);
+    this.#count(address === undefined ? "release handle" : "release address", sent);
+    return recorded;
+  }
+
+  async read(handle: string): Promise<Read> {
+    const sent = await this.#send("GET", `/v1/handles/${handle}`);
+    const items = (sent.body.items ?? []) as AnswerBody[];
+    const held = items.filter(({ state }) => state === "allocated");
+    const recorded: Read = { ...this.#timed(sent), kind: "read", handle, got: held.map(tenureOf) };
+    this.history.push(recorded);
+    this.#count("read", sent);
+    return recorded;
+  }
+
+  async #send(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Sent> {
+    const invokedAt = now();
+    let answer: Answer;
+    try {
+      answer = await this.#client.send(method, path, body, headers);
+    } catch (error) {
+      if (!(error instanceof AnswerLost)) throw error;
+      // The service may still do it when it is told so late that nobody waits any more.
+      return { invokedAt, answeredAt: Number.POSITIVE_INFINITY, outcome: "unknown", body: {} };
+    }
+    const { status, body: answered } = answer;
+    const isOpen = status >= 500 && !NOTHING_DONE.has(answered.code ?? "");
+    const outcome = status < 300 ? "ok" : isOpen ? "unknown" : "refused";
+    const code = status < 300 ? {} : { code: answered.code ?? `${status}` };
+    return { invokedAt, answeredAt: now(), outcome, ...code, body: answered };
+  }
+
+  /** An open outcome may still come true, so its end is not known either. */
+  #timed({ invokedAt, answeredAt, outcome, code }: Sent) {
+    const end = outcome === "unknown" ? Number.POSITIVE_INFINITY : answeredAt;
+    return { invokedAt, answeredAt: end, outcome, ...(code === undefined ? {} : { code }) };
+  }
+
+  #count(what: string, { outcome, code }: Sent): void {
+    this.#note(`${what} ${outcome === "ok" ? "ok" : (code ?? "lost")}`);
+  }
+
+  #note(what: string): void {
+    this.seen.set(what, (this.seen.get(what) ?? 0) + 1);
+  }
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((settle) => setTimeout(settle, ms));
+}
