@@ -41,7 +41,13 @@ export type Command =
       strict: boolean;
       replayOnly: boolean;
     }
-  | { type: "releaseHandle"; handle: string; keys: string[]; onlyHost?: string | undefined; finalAfter: number }
+  | {
+      type: "releaseHandle";
+      handle: string;
+      keys: string[];
+      onlyHost?: string | undefined;
+      finalAfter: number;
+    }
   | {
       type: "releaseAddress";
       pick: number;
@@ -164,5 +170,7 @@ export function histories(maxLength: number): fc.Arbitrary<Command[]> {
     ahead: fc.constant(2_000),
     ends: maybe(fc.record({ start: fc.nat(2), end: fc.nat(1) })),
   });
-  return fc.tuple(birth, fc.array(commands, { maxLength, size: "max" })).map(([first, rest]) => [first, ...rest]);
+  return fc
+    .tuple(birth, fc.array(commands, { maxLength, size: "max" }))
+    .map(([first, rest]) => [first, ...rest]);
 }

@@ -191,7 +191,8 @@ export class BlockModel {
     for (const slot of mine) this.#end(slot);
     const records = mine.map((slot) => this.record(slot, cooldownMs));
     if (mine.length < all.length) return { key, outcome: "kept", records };
-    if (mine.length > 0 || this.#isSpent(handle, key, saysSpent)) return { key, outcome: "released", records };
+    if (mine.length > 0 || this.#isSpent(handle, key, saysSpent))
+      return { key, outcome: "released", records };
     return { key, outcome: this.#isFinal(finalAfter) ? "absent" : "not_final", records };
   }
 
@@ -338,9 +339,7 @@ export class BlockModel {
   }
 
   #holding(handle: string, key: string): Slot[] {
-    return this.slots
-      .filter(({ held }) => held?.handle === handle && held.key === key)
-      .sort(bySequence);
+    return this.slots.filter(({ held }) => held?.handle === handle && held.key === key).sort(bySequence);
   }
 
   /** Must be remembered: the last tenure, one younger than a message can be, and 16 of ten minutes. */
@@ -351,8 +350,7 @@ export class BlockModel {
     );
     const ofKey = traces.filter(({ tenure }) => tenure.handle === handle && tenure.key === key);
     const isKept = ofKey.some(
-      ({ place, ageMs }) =>
-        place === 0 || ageMs < untilMs + 2 * skewMs || (place < 16 && ageMs < spentKeyMs),
+      ({ place, ageMs }) => place === 0 || ageMs < untilMs + 2 * skewMs || (place < 16 && ageMs < spentKeyMs),
     );
     return isKept || (saysSpent && ofKey.length > 0);
   }

@@ -98,7 +98,9 @@ export class BlockRun {
       addressOf: (ordinal) => formatAddress(addressAt(cidr, ordinal)),
       ordinalOf: (text) => {
         const address = parseAddress(text);
-        return address.ok && containsAddress(cidr, address.value) ? ordinalOf(cidr, address.value) : undefined;
+        return address.ok && containsAddress(cidr, address.value)
+          ? ordinalOf(cidr, address.value)
+          : undefined;
       },
       times: TIMES,
     });
@@ -240,7 +242,10 @@ export class BlockRun {
   #undo({ pick, isStale }: Of<"undo">): void {
     const told = this.#told[this.#told.length - 1 - (pick % Math.max(this.#told.length, 1))];
     if (told === undefined) return;
-    const addresses = told.addresses.map(({ address, touch }) => ({ address, touch: touch - Number(isStale) }));
+    const addresses = told.addresses.map(({ address, touch }) => ({
+      address,
+      touch: touch - Number(isStale),
+    }));
     const answer = this.#decide((draft) => undo(draft, { ...told, addresses }));
     expect([...answer].sort()).toEqual(this.model.undo({ ...told, addresses }).sort());
     for (const address of answer) this.#ledger.undone(address);
@@ -259,7 +264,16 @@ export class BlockRun {
     const { cooldownMs } = this.#policy;
     const written = slot === undefined ? {} : { ownerSlot: slot };
     const until = this.#clock + ahead;
-    const request = { block, handle, keys, take, until, cooldownMs, attributes: { to: slot ?? "" }, ...written };
+    const request = {
+      block,
+      handle,
+      keys,
+      take,
+      until,
+      cooldownMs,
+      attributes: { to: slot ?? "" },
+      ...written,
+    };
     const answer = this.#decide((draft) => reuse(draft, request));
     expect(answer).toEqual(this.model.reuse(request));
     if (answer.kind === "reused") this.#ledger.found(answer.records);
