@@ -1,129 +1,89 @@
 /**
- * `npm run bench [allocate]`: allocations per second beside requests that do nothing, on this machine.
+ * `npm run bench -- allocate`: allocations beside a request that does nothing and one durable write.
  * Times depend on the machine, so only ratios of one run are worth keeping. Loopback only, bounded.
  */
 import { mkdtempSync, rmSync } from "node:fs";
-import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { launch } from "../src/tools/launch.ts";
+import { type Call, type Measurement, measure, median, Target } from "./load.ts";
 
-const clientCounts = [1, 16, 64];
-const rounds = 2;
-const secondsPerMeasurement = 2;
-const warmUpSeconds = 1;
+const HOSTS = 50;
+const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 3);
+const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 2);
+const WARM_UP_SECONDS = 0.5;
 
-interface Answer {
-  status: number;
-  text: string;
+interface Subject {
+  readonly name: string;
+  readonly call: Call;
+  readonly measured: Measurement[];
 }
 
-interface Measurement {
-  requests: number;
-  perSecond: number;
-  /** Milliseconds. */
-  median: number;
-  /** The share of one core that this program took for itself. */
-  generatorShare: number;
+/** What is compared. Each allocation has a handle of its own; blocks are /26, claimed as they fill. */
+function subjects(target: Target): Subject[] {
+  const allocate = (host: string, id: string) =>
+    target.send("POST", "/v1/allocations", { host, handle: `bench.${id}`, ipv4: { count: 1 } });
+  const calls: [string, Call][] = [
+    ["no-op", () => target.send("POST", "/bench/noop", { host: "bench-0" })],
+    ["one durable write", (client) => target.send("POST", `/bench/write/${client}`, { host: "bench-0" })],
+    ["allocate, 1 host", (_client, count) => allocate("bench-0", `${count}`)],
+    [
+      `allocate, ${HOSTS} hosts`,
+      (client, count) => allocate(`bench-${(client + count) % HOSTS}`, `${count}`),
+    ],
+  ];
+  return calls.map(([name, call]) => ({ name, call, measured: [] }));
 }
 
-type Call = (client: number, count: number) => Promise<Answer>;
-
-class Target {
-  readonly #url: string;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
-
-  constructor(url: string) {
-    this.#url = url;
-  }
-
-  send(method: string, path: string, body?: object): Promise<Answer> {
-    return new Promise((settle, fail) => {
-      const headers = body === undefined ? {} : { "Content-Type": "application/json" };
-      const sent = request(`${this.#url}${path}`, { method, agent: this.#agent, headers }, (answer) => {
-        let text = "";
-        answer.setEncoding("utf8").on("data", (chunk: string) => {
-          text += chunk;
-        });
-        answer.once("end", () => settle({ status: answer.statusCode ?? 0, text }));
-      });
-      sent.once("error", fail);
-      sent.end(body === undefined ? undefined : JSON.stringify(body));
-    });
-  }
-
-  async mustSend(method: string, path: string, body?: object): Promise<void> {
-    const { status, text } = await this.send(method, path, body);
-    if (status >= 300) {
-      throw new Error(`${method} ${path} answered ${status}: ${text.slice(0, 300)}`);
-    }
-  }
-
-  close(): void {
-    this.#agent.destroy();
+async function prepare(target: Target): Promise<void> {
+  await target.mustSend("PUT", "/v1/pools/bench", { cidr: "10.64.0.0/10" });
+  // Strict affinity only because a cap of its own needs it; the cap must not end the run.
+  await target.mustSend("PATCH", "/v1/config", { strictAffinity: true, maxBlocksPerHost: 100_000 });
+  for (let host = 0; host < HOSTS; host += 1) {
+    await target.mustSend("PUT", `/v1/hosts/bench-${host}`, { labels: {} });
+    const first = { host: `bench-${host}`, handle: `bench.first-${host}`, ipv4: { count: 1 } };
+    await target.mustSend("POST", "/v1/allocations", first);
   }
 }
 
-/** Sends with so many clients for so many seconds, each one request after the other. */
-async function measure(call: Call, clients: number, seconds: number): Promise<Measurement> {
-  const times: number[] = [];
-  const cpuBefore = process.cpuUsage();
-  const start = performance.now();
-  const end = start + seconds * 1000;
-  const client = async (number: number): Promise<void> => {
-    for (let count = 0; performance.now() < end; count += 1) {
-      const sentAt = performance.now();
-      const { status, text } = await call(number, count);
-      if (status >= 300) {
-        throw new Error(`answered ${status}: ${text.slice(0, 300)}`);
-      }
-      times.push(performance.now() - sentAt);
-    }
-  };
-  await Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
-  const elapsedMs = performance.now() - start;
-  const { user, system } = process.cpuUsage(cpuBefore);
-  times.sort((a, b) => a - b);
-  return {
-    requests: times.length,
-    perSecond: (times.length * 1000) / elapsedMs,
-    median: times[Math.floor(times.length / 2)] ?? 0,
-    generatorShare: (user + system) / 1000 / elapsedMs,
-  };
+function row(clients: number, { name, measured }: Subject, noOp: Subject, floor: Subject): string {
+  const of = (subject: Subject, what: keyof Measurement): number =>
+    median(subject.measured.map((one) => one[what]));
+  const rate = median(measured.map(({ perSecond }) => perSecond));
+  const cells = [
+    `${clients}`.padStart(7),
+    name.padEnd(19),
+    rate.toFixed(0).padStart(7),
+    median(measured.map(({ p50 }) => p50))
+      .toFixed(2)
+      .padStart(8),
+    median(measured.map(({ p99 }) => p99))
+      .toFixed(1)
+      .padStart(7),
+    (rate / of(noOp, "perSecond")).toFixed(2).padStart(7),
+    (rate / of(floor, "perSecond")).toFixed(2).padStart(7),
+    (median(measured.map(({ p50 }) => p50)) / of(floor, "p50")).toFixed(2).padStart(7),
+    `${measured.reduce((sum, { failed }) => sum + failed, 0)}`.padStart(6),
+  ];
+  return cells.join(" ");
 }
 
 async function benchAllocate(target: Target): Promise<void> {
-  await target.mustSend("PUT", "/v1/pools/bench", { cidr: "10.64.0.0/10", blockSize: 20 });
-  await target.mustSend("PUT", "/v1/hosts/bench-1", {});
-  let run = 0;
-  const health: Call = () => target.send("GET", "/healthz");
-  const allocate: Call = (client, count) =>
-    target.send("POST", "/v1/allocations", {
-      host: "bench-1",
-      handle: `bench.${run}-${client}-${count}`,
-      ipv4: { count: 1 },
-    });
-  console.log("one host; the no-op is GET /healthz; ratio = allocations per no-op\n");
-  console.log("clients  no-op/s  allocate/s  ratio  median ms  generator CPU");
-  for (const clients of clientCounts) {
-    for (let round = 0; round < rounds; round += 1) {
-      for (const call of [health, allocate]) {
-        run += 1;
-        await measure(call, clients, warmUpSeconds);
-      }
-      run += 1;
-      const noOp = await measure(health, clients, secondsPerMeasurement);
-      const allocated = await measure(allocate, clients, secondsPerMeasurement);
-      const cells = [
-        `${clients}`.padStart(7),
-        noOp.perSecond.toFixed(0).padStart(7),
-        allocated.perSecond.toFixed(0).padStart(10),
-        (allocated.perSecond / noOp.perSecond).toFixed(2).padStart(5),
-        allocated.median.toFixed(2).padStart(9),
-        `${(allocated.generatorShare * 100).toFixed(0)} %`.padStart(13),
-      ];
-      console.log(cells.join("  "));
+  await prepare(target);
+  console.log(`Medians of ${ROUNDS} interleaved rounds of ${SECONDS} s. Ratios: rate to the no-op's,`);
+  console.log("rate to the durable write's, and p50 to the durable write's.\n");
+  console.log("clients what                  per s   p50 ms  p99 ms /no-op /write   p50/w failed");
+  for (const clients of [1, 16, 64]) {
+    const all = subjects(target);
+    const [noOp, floor] = all;
+    if (noOp === undefined || floor === undefined) return;
+    for (const { call } of all) await measure(call, clients, WARM_UP_SECONDS);
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const { call, measured } of all) measured.push(await measure(call, clients, SECONDS));
     }
+    for (const subject of all) console.log(row(clients, subject, noOp, floor));
+    const share = median(all.flatMap(({ measured }) => measured.map(({ generatorShare }) => generatorShare)));
+    console.log(`        (the generator took ${(share * 100).toFixed(0)} % of one core)`);
   }
 }
 
@@ -133,7 +93,8 @@ if (name !== "allocate") {
   process.exit(1);
 }
 const dataFolder = mkdtempSync(join(tmpdir(), "edge-ipam-bench-"));
-const service = await launch({ dataFolder, port: 0, address: "127.0.0.1" });
+const entry = new URL("entry.ts", import.meta.url).pathname;
+const service = await launch({ dataFolder, port: 0, address: "127.0.0.1", entry });
 const target = new Target(await service.ready);
 try {
   await benchAllocate(target);

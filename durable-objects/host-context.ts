@@ -56,10 +56,18 @@ export function untilOf(host: HostContext, leased: LeasedPolicy, deadlineAt: num
   );
 }
 
+/** Ranges read before: the same few blocks come with every request. */
+const parsedBlocks = new Map<string, Cidr>();
+const PARSED_MAX = 4_096;
+
 /** Parses the CIDR of a block; that it can be parsed was checked where it came in. */
 export function cidrOf(block: string): Cidr {
+  const known = parsedBlocks.get(block);
+  if (known !== undefined) return known;
   const parsed = parseCidr(block);
   invariant(parsed.ok, `${block} is no block`);
+  if (parsedBlocks.size >= PARSED_MAX) parsedBlocks.clear();
+  parsedBlocks.set(block, parsed.value);
   return parsed.value;
 }
 
@@ -72,10 +80,20 @@ export function blockTarget({ definition }: CompiledPool, block: string): BlockT
   return { block, pool: definition.name, incarnation: definition.incarnation, poolCidr: definition.cidr };
 }
 
+/** What each version of the policy leaves of each block; forgotten with the version. */
+const policiesOfBlocks = new WeakMap<CompiledPolicy, Map<string, BlockPolicy>>();
+
 /** What a block needs to know of the policy. */
 export function blockPolicy(policy: CompiledPolicy, pool: CompiledPool, block: string): BlockPolicy {
-  return {
+  const ofPolicy = policiesOfBlocks.get(policy) ?? new Map<string, BlockPolicy>();
+  policiesOfBlocks.set(policy, ofPolicy);
+  const known = ofPolicy.get(block);
+  if (known !== undefined) return known;
+  const made = {
     reserved: reservedOrdinals(policy, pool, cidrOf(block)),
     cooldownMs: policy.config.ipCooldownSeconds * 1000,
   };
+  if (ofPolicy.size >= PARSED_MAX) ofPolicy.clear();
+  ofPolicy.set(block, made);
+  return made;
 }
