@@ -1,5 +1,5 @@
 /**
- * What must hold when nothing is under way: listing, handles, blocks, hosts and pools tell one story.
+ * What must hold when nothing is under way: listing, handles, blocks and hosts tell one story.
  * May import: the test client. Everything is read over HTTP.
  */
 import type { AnswerBody, HttpClient, WireAllocation } from "../../support/http-client.ts";
@@ -25,34 +25,19 @@ interface WireHost {
   readonly ipv4: { readonly owned: number; readonly pending: number; readonly cap: number };
 }
 
-interface WireUsage {
-  readonly capacity: string;
-  readonly allocated: string;
-  readonly cooling: string;
-  readonly available: string;
-  readonly blocks: number;
-}
-
 /** Everything that can be read of a quiet service. */
 export interface Picture {
   readonly allocations: readonly WireAllocation[];
   readonly blocks: readonly WireBlock[];
   readonly hosts: readonly WireHost[];
-  readonly usage: readonly WireUsage[];
 }
 
 /** Reads it all; the caller sees that nothing is under way. */
 export async function takePicture(client: HttpClient, hosts: readonly string[]): Promise<Picture> {
   const allocations = await client.all<WireAllocation>("/v1/allocations");
   const blocks = await client.all<WireBlock>("/v1/blocks?exact=true&map=true");
-  const pools = await client.all<{ readonly usage: WireUsage }>("/v1/pools");
   const views = await Promise.all(hosts.map((host) => client.must("GET", `/v1/hosts/${host}`)));
-  return {
-    allocations,
-    blocks,
-    hosts: views as unknown as WireHost[],
-    usage: pools.map(({ usage }) => usage),
-  };
+  return { allocations, blocks, hosts: views as unknown as WireHost[] };
 }
 
 /** Finds what contradicts itself in a picture, by invariant. */
@@ -62,7 +47,6 @@ export async function checkAgreement(client: HttpClient, picture: Picture): Prom
     ...checkListing(picture),
     ...(await checkHandles(client, picture.allocations)),
     ...picture.hosts.flatMap((host) => checkHost(host, picture.blocks)),
-    ...checkUsage(picture),
   ];
 }
 
@@ -125,15 +109,4 @@ function addressesOf(items: readonly AnswerBody[]): string {
 function checkHost({ name, ipv4 }: WireHost, blocks: readonly WireBlock[]): string[] {
   const naming = blocks.filter(({ affinity }) => affinity?.name === name && affinity.state === "confirmed");
   return [...same(`I6 ${name} owns`, ipv4.owned, naming.length)];
-}
-
-/** I14: the figures of pools are the sums of their blocks'. */
-function checkUsage({ usage, blocks }: Picture): string[] {
-  const sum = (of: readonly string[]): number => of.reduce((total, text) => total + Number(text), 0);
-  const total = (field: "allocated" | "cooling"): number =>
-    blocks.reduce((count, block) => count + block[field], 0);
-  return [
-    ...same("I14 allocated in pools", sum(usage.map(({ allocated }) => allocated)), total("allocated")),
-    ...same("I14 cooling in pools", sum(usage.map(({ cooling }) => cooling)), total("cooling")),
-  ];
 }

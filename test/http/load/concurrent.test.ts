@@ -1,6 +1,6 @@
 /**
  * 64 concurrent clients over HTTP against bare workerd on disk: what they saw is checked as a history,
- * and at the end listing, handles, blocks, hosts and pools must agree. The seed is printed.
+ * and at the end listing, handles, blocks and hosts must agree. The seed is printed.
  */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { checkHistory } from "../../support/history.ts";
