@@ -144,10 +144,10 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     });
   }
 
-  async enrol({ host, registered, labels }: Request<"enrol">): Promise<void> {
+  async enrol(request: Request<"enrol">): Promise<void> {
     this.#store.countCall("enrol");
     const now = this.#runtime.now();
-    this.#store.transaction(() => this.#hosts.enrol(host, registered, labels, now));
+    this.#store.transaction(() => this.#hosts.enrol(request, now));
   }
 
   async listHosts({ after = "", limit }: Request<"listHosts">): Answer<"listHosts"> {

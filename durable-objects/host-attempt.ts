@@ -74,6 +74,10 @@ const LIMIT_ROUNDS_MAX = 4;
 
 interface IndexRow {
   readonly block: string;
+  /** The row's `until`, as far as this attempt set it: no message to the block may say more. */
+  readonly until: number;
+  /** What the row calls this attempt. */
+  readonly attempt: string;
   /** Highest `until` of messages about this key that may still arrive there. */
   readonly finalAfter?: number;
   /** The block's "no" was final, or it was never asked. */
@@ -84,6 +88,9 @@ export class HostAttempt {
   readonly #host: HostContext;
   readonly wish: AttemptWish;
   readonly #attempt: string;
+  #moves = 0;
+  /** The `until` of the last reservation that left. */
+  #reservedUntil = 0;
   /** Addresses got so far, and those that this attempt was told it created. */
   readonly got: AddressRecord[] = [];
   readonly created: AddressRecord[] = [];
@@ -100,6 +107,11 @@ export class HostAttempt {
     this.#host = host;
     this.wish = wish;
     this.#attempt = host.runtime.unique();
+  }
+
+  /** The refusal while an earlier attempt is not settled. */
+  get inProgress(): AttemptRefusal {
+    return this.#inProgress().refusal;
   }
 
   get missing(): number {
@@ -139,7 +151,7 @@ export class HostAttempt {
       const reserved = await this.#reserve(seat.block);
       if (reserved.kind !== "answered") return this.#noAnswer(reserved);
       if (reserved.value.kind === "reserved") {
-        this.#row = { block: seat.block, movable: true };
+        this.#row = { ...this.#told(seat.block), movable: true };
         return undefined;
       }
       if (reserved.value.kind !== "limit") return this.#listedOr(reserved.value);
@@ -181,20 +193,26 @@ export class HostAttempt {
   goToListed(block: string): void {
     const untilBefore = this.#listed.get(block) ?? 0;
     if (this.#row !== undefined) this.#spare.push(this.#row);
-    this.#row =
-      untilBefore === 0 ? { block, movable: false } : { block, finalAfter: untilBefore, movable: false };
+    const row = { ...this.#told(block), movable: false };
+    this.#row = untilBefore === 0 ? row : { ...row, finalAfter: untilBefore };
+  }
+
+  #told(block: string) {
+    return { block, until: this.#reservedUntil, attempt: this.#attempt };
   }
 
   async #move(row: IndexRow, to: string): Promise<SeatResult | undefined> {
     if (!row.movable) return this.#inProgress();
     const { handle, key } = this.wish;
     const until = this.#indexUntil();
-    const message = { handle, key, from: row.block, to, attempt: this.#attempt, until, final: row.movable };
+    this.#moves += 1;
+    const names = { attempt: row.attempt, attemptAfter: `${this.#attempt}/${this.#moves}` };
+    const message = { handle, key, from: row.block, to, ...names, until, final: row.movable };
     const moved = await again(this.#host, () => this.#index().move(message));
     if (moved.kind !== "answered") return this.#noAnswer(moved);
     switch (moved.value.kind) {
       case "moved":
-        this.#row = { block: to, movable: true };
+        this.#row = { block: to, until, attempt: names.attemptAfter, movable: true };
         return undefined;
       case "in_progress":
       case "gone":
@@ -209,6 +227,10 @@ export class HostAttempt {
   /** Asks the block; `late` once more under a fresh lease. */
   async #ask(seat: Seat, chosenUnder: CompiledPolicy): Promise<SeatResult> {
     for (let round = 0; round < 2; round += 1) {
+      // The row must know until when this attempt may still land.
+      const isTold = this.#row !== undefined && this.#host.runtime.now() < this.#row.until;
+      const stopped = isTold ? undefined : await this.#prolong(seat);
+      if (stopped !== undefined) return stopped;
       const outcome = await this.#send(seat, chosenUnder);
       if (outcome.kind === "refused" || outcome.kind === "policy_changed") return outcome;
       if (outcome.kind !== "late") return this.#settle(seat, outcome);
@@ -216,13 +238,19 @@ export class HostAttempt {
       const fresh = await this.#host.runtime.policy.refresh();
       if (fresh === undefined) break;
       if (fresh.policy.version !== chosenUnder.version) return { kind: "policy_changed" };
-      // The row must know until when this attempt may still land.
-      const prolonged = await this.#reserve(seat.block);
-      if (prolonged.kind !== "answered") return this.#noAnswer(prolonged);
-      if (prolonged.value.kind !== "reserved") return this.#inProgress();
+      const late = await this.#prolong(seat);
+      if (late !== undefined) return late;
     }
     const isOver = this.#isOver();
     return this.#refuse(isOver ? rejection("deadline_exceeded", {}) : rejection("policy_unavailable", {}, 1));
+  }
+
+  async #prolong(seat: Seat): Promise<Refused | undefined> {
+    const prolonged = await this.#reserve(seat.block);
+    if (prolonged.kind !== "answered") return this.#noAnswer(prolonged);
+    if (prolonged.value.kind !== "reserved" || this.#row === undefined) return this.#inProgress();
+    this.#row = { ...this.#row, until: this.#reservedUntil };
+    return undefined;
   }
 
   /** One message to the block, repeated with the same key and time until `until` + ε. */
@@ -241,7 +269,7 @@ export class HostAttempt {
         const held = runtime.policy.held(runtime.now());
         if (held === undefined) return { skip: "policy_unavailable" };
         if (held.policy.version !== chosenUnder.version) return { skip: "policy_changed" };
-        until ??= untilOf(this.#host, held, this.wish.deadlineAt);
+        until ??= Math.min(untilOf(this.#host, held, this.wish.deadlineAt), this.#row?.until ?? 0);
         return { item: this.#item(seat, held.policy, until) };
       });
       if (sent.kind === "answered") return sent.value;
@@ -338,20 +366,23 @@ export class HostAttempt {
 
   async #reserve(block: string | undefined): Promise<CallOutcome<ReserveOutcome>> {
     const { handle, key, fingerprint, family, count, limit } = this.wish;
-    const reserved = await this.#host.lanes.index(handle).push(() => ({
-      item: {
+    const attempt = this.#row !== undefined && this.#row.block === block ? this.#row.attempt : this.#attempt;
+    const reserved = await this.#host.lanes.index(handle).push(() => {
+      this.#reservedUntil = this.#indexUntil();
+      const item = {
         handle,
         key,
         fingerprint,
         family,
         count: Math.max(1, Math.min(count, this.missing)),
-        attempt: this.#attempt,
-        until: this.#indexUntil(),
+        attempt,
+        until: this.#reservedUntil,
         ...(block === undefined ? {} : { block }),
         ...(this.#holding.length === 0 ? {} : { also: this.#holding }),
         ...(limit === undefined ? {} : { limit }),
-      },
-    }));
+      };
+      return { item };
+    });
     if (reserved.kind === "skipped") throw new InvariantViolation("a reservation always leaves");
     return reserved;
   }

@@ -6,6 +6,9 @@ import type { BlockCounts } from "../src/core/allocation.ts";
 import type { PoolTarget } from "../src/rpc/pool.ts";
 import type { Runtime } from "./runtime.ts";
 
+/** Blocks whose last stage is remembered; forgetting one costs a report too many. */
+const TOLD_MAX = 8_192;
+
 interface Pending {
   readonly target: PoolTarget;
   readonly blocks: Map<string, BlockCounts>;
@@ -30,6 +33,7 @@ export class HostReports {
     pending.blocks.set(block, counts);
     const stage = stageOf(counts);
     const isTurn = this.#told.get(block) !== stage;
+    if (this.#told.size >= TOLD_MAX) this.#told.clear();
     this.#told.set(block, stage);
     if (isTurn) this.#soon(0);
     else if (!this.#isWaiting) this.#soon(this.#runtime.settings.reportMs);

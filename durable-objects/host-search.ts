@@ -8,7 +8,7 @@ import type { Considered, Family, Shortfall } from "../src/core/errors.ts";
 import { CONSIDERED_REFUSAL_MAX } from "../src/core/limits.ts";
 import { boundConsidered, type SearchEnd, shortageCode } from "../src/core/placement.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
-import { choosePools, type NoPool } from "../src/core/pool-choice.ts";
+import { choosePools, type NoPool, type PoolChoice } from "../src/core/pool-choice.ts";
 import type { HostAllocateRequest } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
@@ -95,16 +95,37 @@ export class HostSearch {
       if (step !== "go_on") return finish(step);
     }
     if (!choice.ok) return await this.#noPool(policy, choice.error);
+    if (this.#isPartReplayed) return await this.#partReplayed(policy, choice.value);
     const { pools, considered } = choice.value;
     for (const seat of this.#ownSeats(pools)) {
       if (!this.#mayHaveRoom(seat)) continue;
       const step = await this.#visit(seat, policy);
       if (step !== "go_on") return finish(step);
+      if (this.#isPartReplayed) return await this.#partReplayed(policy, choice.value);
     }
     const leased = await this.#lease();
     if (leased === undefined) return { kind: "refused", refusal: this.#noPolicy() };
     if (leased.policy.version !== policy.version) return { kind: "policy_changed" };
     return await this.#beyondHints(leased, pools, considered);
+  }
+
+  /** A partial answer given before stays what it was: nothing is added to what the key holds. */
+  get #isPartReplayed(): boolean {
+    return this.#request.partial && this.#attempt.wasFound && this.#attempt.missing > 0;
+  }
+
+  async #partReplayed(policy: CompiledPolicy, { pools, considered }: PoolChoice): Promise<SearchResult> {
+    const others = await this.#borrowing.survey(pools, policy);
+    const cap = policy.cap(this.#request.maxBlocksPerHost);
+    const nextFreeAt = earliest([this.#ownNextFreeAt(pools), others.nextFreeAt]);
+    const end: SearchEnd = {
+      capReached: this.#ownedRows() >= cap,
+      autoAllocateOff: !policy.config.autoAllocateBlocks,
+      strict: policy.config.strictAffinity,
+      othersHaveRoom: others.haveRoom,
+      ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
+    };
+    return this.#short(shortageCode(end), considered, { ...end, owned: this.#ownedRows(), cap });
   }
 
   /** The hints know no more: ask the own blocks, claim, borrow. */
@@ -184,7 +205,8 @@ export class HostSearch {
     const allowed = choice.ok ? choice.value.pools : [];
     for (const block of blocks) {
       const pool = poolOfBlock(policy, block);
-      if (pool === undefined) continue;
+      // The pool has gone, and so has what the key held; the shard's clean-up will find out.
+      if (pool === undefined) return { kind: "refused", refusal: this.#attempt.inProgress };
       const isOwn = this.#host.memory.affinities.get(block)?.state === "confirmed";
       this.#attempt.goToListed(block);
       const step = await this.#visit({ pool, block, isOwn, replayOnly: !allowed.includes(pool) }, policy);

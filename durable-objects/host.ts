@@ -80,7 +80,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     const next = registrationAfter(before, request, this.#runtime.now());
     if (next === "older") return err(rejection("incarnation_conflict", { host: request.host }));
     const { cluster } = this.#runtime.ports;
-    const entry = { host: request.host, registered: true, labels: request.labels };
+    const entry = { host: request.host, registered: true, labels: request.labels, revision: next.revision };
     const told = await again(this.#context, () => cluster().enrol(entry));
     if (told.kind !== "answered") return err(rejection("policy_unavailable", {}, 1));
     this.#isEnrolled = true;
@@ -188,7 +188,10 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   /** Enters the host in Cluster's directory: before its first row of any kind. */
   async #enrol(): Promise<boolean> {
     if (this.#isEnrolled) return true;
-    const isKnown = this.#memory.registration !== undefined || this.#memory.affinities.size > 0;
+    const isKnown =
+      this.#memory.registration !== undefined ||
+      this.#memory.affinities.size > 0 ||
+      this.#memory.borrowed.size > 0;
     if (isKnown || this.#name === undefined) {
       this.#isEnrolled = isKnown;
       return isKnown;

@@ -3,7 +3,7 @@
  * May import: core, rpc, the store. Rule: it may list a host too much, never one too little.
  */
 import type { Attributes } from "../../src/core/allocation.ts";
-import type { HostEntry } from "../../src/rpc/cluster.ts";
+import type { ClusterPort, HostEntry } from "../../src/rpc/cluster.ts";
 import type { SqlRow, Store } from "./store.ts";
 
 interface HostRow extends SqlRow {
@@ -11,10 +11,14 @@ interface HostRow extends SqlRow {
   kind: "host" | "virtual";
   registered: number;
   labels: string;
+  revision: number;
   enrolled_at: number;
 }
 
-const COLUMNS = "name, kind, registered, labels, enrolled_at";
+/** What a Host says of itself. */
+type Enrolment = Parameters<ClusterPort["enrol"]>[0];
+
+const COLUMNS = "name, kind, registered, labels, revision, enrolled_at";
 const VIRTUAL_PREFIX = "virtual:";
 
 export class HostRows {
@@ -24,18 +28,25 @@ export class HostRows {
     this.#store = store;
   }
 
-  /** Enters a host, or what changed about it: one row; nothing is written where nothing changed. */
-  enrol(host: string, registered: boolean, labels: Attributes, now: number): void {
-    const text = JSON.stringify(sorted(labels));
+  /**
+   * Enters a host, or what changed about it: one row; nothing is written where nothing changed.
+   * Invariant: what the host said at a later revision of its registration is not undone by a late message.
+   */
+  enrol(entry: Enrolment, now: number): void {
+    const { host, registered, revision = 0 } = entry;
+    const labels = JSON.stringify(sorted(entry.labels));
     const row = this.#store.row<HostRow>(`SELECT ${COLUMNS} FROM host WHERE name = ?`, host);
-    if (row !== undefined && row.registered === Number(registered) && row.labels === text) return;
+    const isSame = row !== undefined && row.registered === Number(registered) && row.labels === labels;
+    if (row !== undefined && (row.revision > revision || (isSame && row.revision === revision))) return;
     this.#store.write(
-      `INSERT INTO host (${COLUMNS}) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (name) DO UPDATE SET registered = excluded.registered, labels = excluded.labels`,
+      `INSERT INTO host (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (name) DO UPDATE SET
+         registered = excluded.registered, labels = excluded.labels, revision = excluded.revision`,
       host,
       host.startsWith(VIRTUAL_PREFIX) ? "virtual" : "host",
       Number(registered),
-      text,
+      labels,
+      revision,
       now,
     );
   }

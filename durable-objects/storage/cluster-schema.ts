@@ -32,6 +32,7 @@ export const CLUSTER_MIGRATIONS: Migrations = [
       kind TEXT NOT NULL CHECK (kind IN ('host', 'virtual')),
       registered INTEGER NOT NULL CHECK (registered IN (0, 1)),
       labels TEXT NOT NULL CHECK (json_valid(labels)),
+      revision INTEGER NOT NULL CHECK (revision >= 0),
       enrolled_at INTEGER NOT NULL CHECK (enrolled_at >= 0)
     ) STRICT, WITHOUT ROWID`,
   ],

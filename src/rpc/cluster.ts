@@ -79,6 +79,8 @@ export interface ClusterPort {
     readonly host: string;
     readonly registered: boolean;
     readonly labels: Attributes;
+    /** Of the host's registration; an older one than is stored changes nothing. Absent: 0. */
+    readonly revision?: number;
   }): Promise<void>;
   listHosts(request: {
     readonly after?: string;

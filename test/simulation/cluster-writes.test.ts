@@ -161,6 +161,9 @@ test("the directory writes one row per host, and none when nothing changed", asy
   expect(await enrol("node-1", false, {})).toBe(1);
   expect(await enrol("node-1", true, { zone: "b", rack: "1" })).toBe(1);
   expect(await enrol("node-1", true, { rack: "1", zone: "b" })).toBe(0);
+  const late = { host: "node-1", registered: false, labels: {} };
+  await done(port.enrol({ host: "node-1", registered: true, labels: { zone: "b", rack: "1" }, revision: 2 }));
+  await done(port.enrol(late));
   expect(await enrol("virtual:load-balancer", false, {})).toBe(1);
   const { hosts } = await done(port.listHosts({ limit: 10 }));
   expect(hosts).toMatchObject([
