@@ -72,6 +72,7 @@ it("I1, I3, I4, I12, I13, I15: SIGKILL in the middle of the load, three times", 
   });
   expect(new Set(pids).size).toBe(4);
   // The kills met requests under way, and retries with the same key found out what became of them.
+  // A request that nobody took is not among them: it is no part of the history.
   const open = recorder.history.filter(({ kind, outcome }) => kind === "allocate" && outcome === "unknown");
   expect(open.length).toBeGreaterThan(0);
   const retried = recorder.history.filter(

@@ -45,7 +45,12 @@ export interface AnswerBody extends Partial<WireAllocation>, Partial<Omit<WireRe
 }
 
 /** Nobody knows whether the service did it. */
-export class AnswerLost extends Error {}
+export class AnswerLost extends Error {
+  /** Nobody listened, so nobody did it. */
+  get neverSent(): boolean {
+    return (this.cause as { code?: string } | undefined)?.code === "ECONNREFUSED";
+  }
+}
 
 /** How long a client waits for an answer, ms: longer than the service waits for anything. */
 const ANSWER_WITHIN_MS = 20_000;

@@ -9,6 +9,9 @@ import { type Answer, type AnswerBody, AnswerLost, type HttpClient } from "../..
 /** Codes of 503 after which nothing can have been done. */
 const NOTHING_DONE = new Set(["deadline_exceeded"]);
 
+/** How often a request is sent again that nobody took: the service is being started. */
+const NOT_SENT_MAX = 100;
+
 /** What a client wants of an allocation; `address` makes it an exact one. */
 export interface Wish {
   readonly host: string;
@@ -119,10 +122,17 @@ export class Recorder {
   }
 
   async #send(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<Sent> {
-    const invokedAt = now();
-    let answer: Answer;
+    let invokedAt = now();
+    let answer: Answer | undefined;
     try {
-      answer = await this.#client.send(method, path, body, headers);
+      for (let left = NOT_SENT_MAX; answer === undefined; left -= 1) {
+        invokedAt = now();
+        answer = await this.#client.send(method, path, body, headers).catch(async (error: unknown) => {
+          if (left === 0 || !(error instanceof AnswerLost && error.neverSent)) throw error;
+          await pause(100);
+          return undefined;
+        });
+      }
     } catch (error) {
       if (!(error instanceof AnswerLost)) throw error;
       // The service may still do it when it is told so late that nobody waits any more.
