@@ -69,7 +69,10 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
 
   async settle(request: { items: readonly rpc.SettleItem[] }): Promise<{ changed: number }> {
     this.#store.countCall("settle");
-    return { changed: this.#settle(request.items) };
+    const changed = this.#settle(request.items);
+    // A spent row waits for a pass to drop it, though nobody may reserve here any more.
+    if (changed > 0) this.#armPass();
+    return { changed };
   }
 
   /** Passes over old rows, a bounded slice per alarm: release by address leaves its row to this. */
@@ -88,6 +91,7 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
       }
     } catch {
       // A block that cannot be asked now is asked in the next pass; the alarm must live on.
+      this.#writtenSincePass = true;
     }
     void this.ctx.storage.setAlarm(this.#runtime.now() + pauseMs);
   }
@@ -185,7 +189,8 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
       if (word === "released") return [{ handle, key, block, until, outcome: "released" }];
       return word === "not_held" ? [{ handle, key, block, until, outcome: "absent" }] : [];
     });
-    if (settled.length > 0) this.#settle(settled);
+    // What is spent now, a later pass drops.
+    if (settled.length > 0 && this.#settle(settled) > 0) this.#writtenSincePass = true;
   }
 
   /** Sees that an alarm is set; one that is set already stays. */
