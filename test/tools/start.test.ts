@@ -76,7 +76,7 @@ async function register(url: string, host: string): Promise<number> {
   const answer = await fetch(`${url}/v1/hosts/${host}`, {
     method: "PUT",
     headers: { "Content-Type": "application/json" },
-    body: "{}",
+    body: JSON.stringify({ labels: {} }),
   });
   return answer.status;
 }
