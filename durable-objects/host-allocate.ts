@@ -7,6 +7,7 @@ import { parseAddress } from "../src/core/address.ts";
 import type { AddressRecord } from "../src/core/allocation.ts";
 import { type Family, type Rejection, rejection, type Shortfall } from "../src/core/errors.ts";
 import { invariant } from "../src/core/invariant.ts";
+import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../src/core/limits.ts";
 import { interfacePrefix } from "../src/core/placement.ts";
 import type { CompiledPolicy } from "../src/core/policy.ts";
 import { err, ok, type Result } from "../src/core/result.ts";
@@ -50,10 +51,27 @@ export async function allocateFor(
       rejection("maintenance", maintenanceReason === undefined ? {} : { reason: maintenanceReason }),
     );
   }
-  const searched = await Promise.all(
-    wishes(request).map(([family, count]) => search(parts, request, labels, known, family, count)),
+  const attempts = wishes(request).map(([family, count]) => attemptOf(parts, request, family, count));
+  const shut = await familiesLeftShort(request, attempts);
+  const searched = attempts.map(async (attempt): Promise<Searched> => {
+    const search = new HostSearch(parts, attempt, request, labels);
+    const { family } = attempt.wish;
+    return { family, attempt, result: await search.run(known, shut.has(family)) };
+  });
+  return await conclude(parts, request, await Promise.all(searched));
+}
+
+/** Families that got nothing when this partial request was answered before: they get nothing now (I13). */
+async function familiesLeftShort(
+  request: HostAllocateRequest,
+  attempts: readonly HostAttempt[],
+): Promise<ReadonlySet<Family>> {
+  if (!request.partial || attempts.length < 2) return new Set();
+  const found = await Promise.all(attempts.map((attempt) => attempt.lookUp()));
+  if (!found.some(({ kind }) => kind === "listed")) return new Set();
+  return new Set(
+    attempts.filter((_, index) => found[index]?.kind === "absent").map(({ wish }) => wish.family),
   );
-  return await conclude(parts, request, searched);
 }
 
 function wishes(request: HostAllocateRequest): (readonly [Family, number])[] {
@@ -61,16 +79,9 @@ function wishes(request: HostAllocateRequest): (readonly [Family, number])[] {
   return both.filter(([, count]) => count > 0);
 }
 
-async function search(
-  parts: Parts,
-  request: HostAllocateRequest,
-  labels: Readonly<Record<string, string>>,
-  known: CompiledPolicy,
-  family: Family,
-  count: number,
-): Promise<Searched> {
+function attemptOf(parts: Parts, request: HostAllocateRequest, family: Family, count: number): HostAttempt {
   const { host, handle, key, fingerprint, use, attributes, ownerSlot, leakCollection, deadlineAt } = request;
-  const attempt = new HostAttempt(parts.host, {
+  return new HostAttempt(parts.host, {
     host,
     handle,
     key: `${host}/${key}`,
@@ -82,8 +93,6 @@ async function search(
     ...(request.maxPerHandle === undefined ? {} : { limit: request.maxPerHandle }),
     ...(deadlineAt === undefined ? {} : { deadlineAt }),
   });
-  const result = await new HostSearch(parts, attempt, request, labels).run(known);
-  return { family, attempt, result };
 }
 
 /** A failed family fails the request and nothing is undone; a short one refuses it, unless partial. */
@@ -95,7 +104,8 @@ async function conclude(
   for (const { result } of searched) {
     if (result.kind === "refused") {
       // What the other family created stays under its key only where the outcome is open.
-      if (isDefinite(result.refusal.code)) await undoAll(parts, request, searched);
+      if (isDefinite(result.refusal.code) && !(await undoAll(parts, request, searched)))
+        return unknown(request);
       return err(result.refusal);
     }
   }
@@ -104,7 +114,7 @@ async function conclude(
     .filter((result): result is Short => result.kind === "short");
   const got = searched.flatMap(({ attempt }) => attempt.got);
   if (short.length > 0 && !(request.partial && got.length > 0)) {
-    await undoAll(parts, request, searched);
+    if (!(await undoAll(parts, request, searched))) return unknown(request);
     return err(shortage(request, short));
   }
   const policy = parts.host.runtime.policy.peek();
@@ -112,7 +122,9 @@ async function conclude(
   return ok({
     addresses: got.map((record) => placed(policy, record)),
     shortfall: short.map(({ shortfall }) => shortfall),
-    replayed: searched.every(({ attempt }) => attempt.wasFound && attempt.created.length === 0),
+    replayed:
+      searched.some(({ attempt }) => attempt.wasFound) &&
+      searched.every(({ attempt }) => attempt.created.length === 0),
     reused: searched.some(({ attempt }) => attempt.wasReused),
   });
 }
@@ -122,12 +134,17 @@ function isDefinite(code: AllocateRefusal["code"]): boolean {
   return code === "idempotency_key_released" || code === "idempotency_key_reused";
 }
 
-/** Puts back what this attempt was told it created, by key and touch. */
+/** An undo that may not have happened: the address may be left under its handle and key (I15). */
+function unknown({ host, handle }: HostAllocateRequest) {
+  return err(rejection("outcome_unknown", { host, handle }, IN_PROGRESS_RETRY_AFTER_SECONDS));
+}
+
+/** Puts back what this attempt was told it created, by key and touch; false when a block did not answer. */
 async function undoAll(
   parts: Parts,
   request: HostAllocateRequest,
   searched: readonly Searched[],
-): Promise<void> {
+): Promise<boolean> {
   const { handle, host, key } = request;
   const policy = parts.host.runtime.policy.peek();
   const byBlock = new Map<string, AddressRecord[]>();
@@ -136,12 +153,13 @@ async function undoAll(
   }
   const undone = [...byBlock].map(async ([block, records]) => {
     const pool = policy === undefined ? undefined : poolOf(policy, records[0]);
-    if (pool === undefined) return;
+    if (pool === undefined) return false;
     const addresses = records.map(({ address, touch }) => ({ address, touch }));
     const message = { ...blockTarget(pool, block), handle, key: `${host}/${key}`, addresses };
-    await again(parts.host, () => parts.host.runtime.ports.block(block).undo(message));
+    const answer = await again(parts.host, () => parts.host.runtime.ports.block(block).undo(message));
+    return answer.kind === "answered";
   });
-  await Promise.all(undone);
+  return (await Promise.all(undone)).every((isDone) => isDone);
 }
 
 function shortage(request: HostAllocateRequest, short: readonly Short[]): AllocateRefusal {

@@ -303,6 +303,7 @@ export class HostAttempt {
       host,
       handle,
       key,
+      attempt: this.#attempt,
       count: seat.ordinal === undefined ? this.missing : 1,
       strict: policy.config.strictAffinity,
       policy: blockPolicy(policy, seat.pool, seat.block),

@@ -53,6 +53,7 @@ export class HostSearch {
   readonly #labels: Readonly<Record<string, string>>;
   #blocks: Considered[] = [];
   #asked = new Set<string>();
+  #isShut = false;
 
   constructor(
     parts: { host: HostContext; affinities: HostAffinities; enrol: () => Promise<boolean> },
@@ -69,8 +70,12 @@ export class HostSearch {
     this.#borrowing = new HostBorrowing(parts.host, parts.enrol, attempt);
   }
 
-  /** Searches until the wish is met, or there is definitely no more. */
-  async run(known: CompiledPolicy): Promise<SearchResult> {
+  /**
+   * Searches until the wish is met, or there is definitely no more. `isShut`: nothing may be got, only
+   * the reason is told.
+   */
+  async run(known: CompiledPolicy, isShut = false): Promise<SearchResult> {
+    this.#isShut = isShut;
     let policy = known;
     for (let round = 0; round < RESTARTS_MAX; round += 1) {
       this.#blocks = [];
@@ -86,6 +91,7 @@ export class HostSearch {
 
   async #under(policy: CompiledPolicy): Promise<SearchResult | { readonly kind: "policy_changed" }> {
     const choice = choosePools(policy, this.#poolRequest());
+    if (this.#isShut && choice.ok) return await this.#partReplayed(policy, choice.value);
     const first = choice.ok
       ? this.#ownSeats(choice.value.pools).find((seat) => this.#mayHaveRoom(seat))
       : undefined;
@@ -111,7 +117,8 @@ export class HostSearch {
 
   /** A partial answer given before stays what it was: nothing is added to what the key holds. */
   get #isPartReplayed(): boolean {
-    return this.#request.partial && this.#attempt.wasFound && this.#attempt.missing > 0;
+    const isFoundInPart = this.#request.partial && this.#attempt.wasFound && this.#attempt.missing > 0;
+    return isFoundInPart || this.#isShut;
   }
 
   async #partReplayed(policy: CompiledPolicy, { pools, considered }: PoolChoice): Promise<SearchResult> {
