@@ -26,7 +26,7 @@ export interface PoolUsage {
 /**
  * Sums up a pool (I14).
  * Why: a block that never reported counts as untouched, as of its claim: hosts report a block at the
- * latest 30 s after it changed. A draining block has nothing available: it is offered to nobody. A block's
+ * latest 5 s after it changed. A draining block has nothing available: it is offered to nobody. A block's
  * own figure is cut to what today's reservations leave, since it may have been taken under older ones.
  */
 export function poolUsage(
