@@ -41,7 +41,8 @@ export interface Call {
   /** From X-Request-Timeout-Ms, counted from arrival. Milliseconds since 1970. */
   readonly deadlineAt?: number;
   now(): number;
-  sleep(ms: number): Promise<void>;
+  /** Resolves after that many milliseconds; rejects when the signal says so. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** A name that no other call returns. */
   unique(): string;
 }

@@ -34,12 +34,13 @@ export async function readPage(
   };
   if (cursor === undefined) return ok(page);
   const read = decode(cursor);
-  if (read === undefined) return invalid("is not a cursor of this service");
-  if (read[0] !== bound) return invalid("belongs to a list with other filters");
+  if (read === undefined) return invalidCursor("is not a cursor of this service");
+  if (read[0] !== bound) return invalidCursor("belongs to a list with other filters");
   return ok({ ...page, after: read[1] });
 }
 
-function invalid(message: string): Result<never, Rejection<"invalid_request">> {
+/** Refuses a cursor that names no place of its list. Why: cursors are not signed, so anybody can write one. */
+export function invalidCursor(message: string): Result<never, Rejection<"invalid_request">> {
   return err(
     rejection("invalid_request", { errors: [{ parameter: "cursor", code: "invalid_cursor", message }] }),
   );

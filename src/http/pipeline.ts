@@ -215,15 +215,15 @@ async function withinDeadline<T>(
   if (call.deadlineAt === undefined) return work();
   const left = call.deadlineAt - call.now();
   if (left <= 0) return rejection("deadline_exceeded", {});
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  const over = new Promise<Rejection<"deadline_exceeded" | "outcome_unknown">>((resolve) => {
-    timer = setTimeout(() => {
-      resolve(operation.mutates ? rejection("outcome_unknown", {}) : rejection("deadline_exceeded", {}));
-    }, left + DEADLINE_GRACE_MS);
-  });
+  const answered = new AbortController();
+  const over = call.sleep(left + DEADLINE_GRACE_MS, answered.signal).then(
+    () => rejection(operation.mutates ? "outcome_unknown" : "deadline_exceeded", {}),
+    // The signal ends the sleep; by then the work has won.
+    () => rejection("deadline_exceeded", {}),
+  );
   try {
     return await Promise.race([work(), over]);
   } finally {
-    clearTimeout(timer);
+    answered.abort();
   }
 }

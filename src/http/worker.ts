@@ -3,15 +3,19 @@
  * Rule: what the Worker logs of a defect holds no body, no attribute and no token.
  */
 import { type AppOptions, createApp } from "./app.ts";
+import type { Assets } from "./pages.ts";
 
 /** What of an environment concerns the HTTP face; secrets and modes may be absent. */
 export interface WorkerEnv {
-  readonly ASSETS?: Fetcher;
+  readonly ASSETS?: Assets;
   readonly AUTH_MODE?: string;
   readonly IPAM_TOKENS?: string;
 }
 
 type Outside = Pick<AppOptions, "ports" | "policy" | "settings" | "now" | "sleep" | "unique">;
+
+/** What the platform gives beside a request: work may go on in it after the answer. */
+type Background = Parameters<ReturnType<typeof createApp>["fetch"]>[2];
 
 /** Makes the fetch handler of a deployment; its runtime is made at the first request. */
 export function createFetch<E extends WorkerEnv>(
@@ -19,7 +23,7 @@ export function createFetch<E extends WorkerEnv>(
   classify: AppOptions["classify"],
 ) {
   let app: ReturnType<typeof createApp> | undefined;
-  return async (request: Request, env: E, ctx: ExecutionContext): Promise<Response> => {
+  return async (request: Request, env: E, ctx: Background): Promise<Response> => {
     app ??= createApp(optionsOf(env, outsideOf(env), classify));
     return await app.fetch(request, env, ctx);
   };

@@ -1,4 +1,5 @@
 /** The HTTP face alone: objects that answer what a test tells them, and keep what they were asked. */
+import { setTimeout } from "node:timers/promises";
 import { defaultConfig } from "../../src/core/config.ts";
 import { compilePolicy, type Policy } from "../../src/core/policy.ts";
 import { LOCAL_SETTINGS } from "../../src/core/settings.ts";
@@ -101,7 +102,7 @@ export function fake(options: FakeOptions = {}): Fake {
     auth: options.auth ?? { mode: "none" },
     ...(options.assets === undefined ? {} : { assets: options.assets }),
     now: () => NOW,
-    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 5))),
+    sleep: (ms, signal) => setTimeout(ms, undefined, signal === undefined ? {} : { signal }),
     unique: () => `unique-${++counter}`,
     classify: () => undefined,
     report: (_id, error) => reported.push(error),

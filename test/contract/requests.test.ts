@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { rejection } from "../../src/core/errors.ts";
 import { BODY_BYTES_MAX } from "../../src/core/limits.ts";
 import { err } from "../../src/core/result.ts";
+import { canonicalJson, sha256Hex } from "../../src/http/digest.ts";
 import { OPERATIONS } from "../../src/http/routes.ts";
 import { type Body, type Fake, fake, faultsOf, problemOf } from "./fake-deployment.ts";
 
@@ -345,6 +346,37 @@ describe("R8: preconditions", () => {
     const answer = await fake().send("GET", "/v1/config");
     expect(answer.headers.get("etag")).toBe('"0"');
     expect(await answer.json()).toMatchObject({ revision: 0, effectiveMaxBlocksPerHost: 20 });
+  });
+});
+
+describe("a forged cursor", () => {
+  it("is refused, and leads to no object that the directory does not know", async () => {
+    const service = fake();
+    for (const [operation, path, places] of [
+      ["listAllocations", "/v1/allocations", ["", "nonsense", "10.0.0.0/24"]],
+      ["listBlocks", "/v1/blocks", ["", "nonsense", "10.0.0.0/26"]],
+    ] as const) {
+      for (const place of places) {
+        const bound = await sha256Hex(canonicalJson([operation, {}]), 12);
+        const cursor = Buffer.from(JSON.stringify([bound, place])).toString("base64url");
+        const answer = await service.send("GET", `${path}?cursor=${cursor}`);
+        expect(await faultsOf(answer), place).toEqual(["cursor invalid_cursor"]);
+      }
+    }
+    expect(service.asked.every(({ method }) => method === "cluster.policy")).toBe(true);
+  });
+});
+
+describe("without a policy", () => {
+  it("readyz is not_ready, and nothing is done that needs a lease", async () => {
+    const service = fake({ leased: false });
+    const ready = await service.send("GET", "/readyz");
+    expect(await problemOf(ready)).toMatchObject({ status: 503, code: "not_ready", retry: "later" });
+    expect(ready.headers.get("retry-after")).toBe("2");
+    const released = await service.send("DELETE", "/v1/handles/h");
+    expect((await problemOf(released)).code).toBe("policy_unavailable");
+    expect(service.asked).toEqual([]);
+    expect((await fake().send("GET", "/readyz")).status).toBe(200);
   });
 });
 

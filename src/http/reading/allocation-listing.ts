@@ -12,7 +12,7 @@ import type { CompiledPolicy } from "../../core/policy.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { mapBounded, OBJECTS_PER_PAGE_MAX } from "../concurrency.ts";
 import type { Call } from "../operation.ts";
-import { type PageRequest, readPage } from "../paging.ts";
+import { invalidCursor, type PageRequest, readPage } from "../paging.ts";
 import { allocationOnWire } from "../present/allocation.ts";
 import type { Wire } from "../schemas/components.ts";
 import type { allocationsQuery } from "../schemas/parameters.ts";
@@ -40,6 +40,9 @@ export async function listAllocationPage(
 ): Promise<Result<Wire["AllocationList"], Rejection<"invalid_request" | "policy_unavailable">>> {
   const page = await readPage("listAllocations", query);
   if (!page.ok) return page;
+  if (page.value.after !== undefined && !parseAddress(page.value.after).ok) {
+    return invalidCursor("names no address");
+  }
   const leased = await leasedPolicy(call);
   if (!leased.ok) return leased;
   const policy = leased.value;
@@ -99,10 +102,15 @@ async function* candidates(
     if (query.pool !== undefined && pool.definition.name !== query.pool) continue;
     if (!isNotPassed(page, pool.definition.cidr)) continue;
     const after = cursorBlock(policy, page, pool.definition.name);
-    if (after !== undefined) yield after;
+    if (after !== undefined && (await exists(call, policy, after))) yield after;
     for await (const { entry } of blocksOf(call, pool, after === undefined ? {} : { after }))
       yield entry.block;
   }
+}
+
+/** Whether the directory has a block; one that it does not have is never asked. */
+async function exists(call: Call, policy: CompiledPolicy, block: string): Promise<boolean> {
+  return (await locateBlock(call, policy, storedCidr(block), block)) !== undefined;
 }
 
 /** Blocks named by the narrowest filter: handle, block or host; undefined when there is none. */
@@ -115,7 +123,7 @@ async function namedBlocks(call: Call, policy: CompiledPolicy, query: Query): Pr
     const parsed = parseBlockName(query.block);
     invariant(parsed.ok, "the schema has read this block");
     const text = formatCidr(parsed.value);
-    blocks = (await locateBlock(call, policy, parsed.value, text)) === undefined ? [] : [text];
+    blocks = (await exists(call, policy, text)) ? [text] : [];
   } else if (query.host !== undefined) {
     const { rows, borrowed } = await call.ports.host(query.host).affinities({ host: query.host });
     blocks = [...rows.map((row) => row.block), ...borrowed];
@@ -164,7 +172,7 @@ function cursorBlock(policy: CompiledPolicy, page: PageRequest, poolName: string
 
 function cursorAddress(text: string) {
   const parsed = parseAddress(text);
-  invariant(parsed.ok, "a cursor of ours names an address");
+  invariant(parsed.ok, "the cursor has been read before");
   return parsed.value;
 }
 

@@ -2,18 +2,19 @@
  * One page of blocks: the directories say which exist, each block says how it is.
  * May import: core, rpc and http.
  */
-import { type Rejection, rejection } from "../../core/errors.ts";
+import { parseCidr } from "../../core/cidr.ts";
+import type { Rejection } from "../../core/errors.ts";
 import type { CompiledPolicy } from "../../core/policy.ts";
-import { err, ok, type Result } from "../../core/result.ts";
+import { ok, type Result } from "../../core/result.ts";
 import { mapBounded, OBJECTS_PER_PAGE_MAX } from "../concurrency.ts";
 import type { Call } from "../operation.ts";
-import { type PageRequest, readPage } from "../paging.ts";
+import { invalidCursor, type PageRequest, readPage } from "../paging.ts";
 import { blockOnWire } from "../present/block.ts";
 import type { Wire } from "../schemas/components.ts";
 import type { blocksQuery } from "../schemas/parameters.ts";
 import type { z } from "../schemas/zod.ts";
 import { blocksOf, poolsByAddress } from "./block-walk.ts";
-import { blockPolicyOf, type LocatedBlock, poolOfBlock, storedCidr, storedCompiledPolicy } from "./policy.ts";
+import { blockPolicyOf, type LocatedBlock, poolOfBlock, storedCompiledPolicy } from "./policy.ts";
 
 type Query = z.output<typeof blocksQuery>;
 
@@ -26,7 +27,7 @@ export async function listBlockPage(
   if (!page.ok) return page;
   const policy = await storedCompiledPolicy(call);
   const found = await locate(call, policy, query, page.value);
-  if (found === undefined) return err(invalidCursor());
+  if (found === undefined) return invalidCursor("names no block of a pool: start again");
   const { located, more } = found;
   const items = await mapBounded(located, async (one) => {
     const { block } = one.entry;
@@ -51,8 +52,9 @@ async function locate(
     ({ definition }) => query.pool === undefined || definition.name === query.pool,
   );
   const { after } = page;
-  const started = after === undefined ? undefined : poolOfBlock(policy, storedCidr(after));
-  if (after !== undefined && started === undefined) return undefined;
+  const at = after === undefined ? undefined : parseCidr(after);
+  const started = at?.ok === true ? poolOfBlock(policy, at.value) : undefined;
+  if (after !== undefined && (started === undefined || !pools.includes(started))) return undefined;
   const located: LocatedBlock[] = [];
   for (const pool of pools.slice(started === undefined ? 0 : pools.indexOf(started))) {
     const from = pool === started && after !== undefined ? { after } : {};
@@ -64,9 +66,4 @@ async function locate(
     }
   }
   return { located, more: false };
-}
-
-function invalidCursor(): Rejection<"invalid_request"> {
-  const message = "names a block of a pool that is gone: start again";
-  return rejection("invalid_request", { errors: [{ parameter: "cursor", code: "invalid_cursor", message }] });
 }

@@ -20,8 +20,11 @@ export const getReady = operation(
   async (_input, call) => {
     if (!call.isAuthConfigured) return rejection("auth_not_configured", {});
     // A lease needs a horizon that Cluster has stored lately: it shows that the storage takes writes too.
-    const late = call.sleep(LEASE_WITHIN_MS).then(() => undefined);
-    const leased = await Promise.race([call.policy.current(call.now()).catch(() => undefined), late]);
+    const answered = new AbortController();
+    const late = call.sleep(LEASE_WITHIN_MS, answered.signal).catch(() => undefined);
+    const lease = call.policy.current(call.now()).catch(() => undefined);
+    const leased = (await Promise.race([lease, late])) ?? undefined;
+    answered.abort();
     if (leased === undefined) return rejection("not_ready", { check: "policy_lease" });
     const checks = [
       { name: "credentials", ok: true },
