@@ -73,7 +73,14 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
 
   async undo(request: rpc.BlockTarget & rpc.UndoItem): Promise<rpc.UndoAnswer> {
     this.#store.countCall("undo");
-    return { undone: this.#decide(request.block, (draft) => undo(draft, request)) };
+    const undone = this.#decide(request.block, (draft) => {
+      const putBack = undo(draft, request);
+      // Nobody releases what was undone, so the last address of an ownerless block may go this way; the
+      // alarm looks at the cooldown itself.
+      this.#armRetire(draft, 0);
+      return putBack;
+    });
+    return { undone };
   }
 
   async holds(request: rpc.HoldsRequest): Promise<rpc.HoldsAnswer> {

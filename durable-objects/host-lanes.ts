@@ -3,7 +3,7 @@
  * Rule: a slow block delays only its own lane; a lane holds no state that must outlive it.
  */
 import { shardOf } from "../src/core/ids.ts";
-import { callIdempotent } from "../src/platform/call.ts";
+import { callIdempotent, callOnce } from "../src/platform/call.ts";
 import type { AllocateItem, AllocateOutcome, BlockTarget } from "../src/rpc/block.ts";
 import type { ReserveItem, ReserveOutcome } from "../src/rpc/handle-index.ts";
 import { Lane, type LaneLimits } from "./lane.ts";
@@ -17,9 +17,14 @@ const BATCH_MAX = 128;
 /** Lanes kept for blocks that are not asked any more; the idle ones go first. */
 const LANES_MAX = 256;
 
+/** An element that may have landed before: a "no" is final only when the first copy cannot any more. */
+function repeated(item: AllocateItem): AllocateItem {
+  return { ...item, finalAfter: Math.max(item.finalAfter ?? 0, item.until) };
+}
+
 export class HostLanes {
   readonly #runtime: Runtime;
-  readonly #limits: LaneLimits;
+  readonly #limits: Pick<LaneLimits<unknown>, "inFlightMax" | "batchMax">;
   readonly #index = new Map<number, Lane<ReserveItem, ReserveOutcome>>();
   readonly #blocks = new Map<string, Lane<AllocateItem, AllocateOutcome, Skip>>();
 
@@ -48,10 +53,14 @@ export class HostLanes {
     if (known !== undefined) return known;
     this.#forgetIdle();
     const port = () => this.#runtime.ports.block(target.block);
-    const lane = new Lane<AllocateItem, AllocateOutcome, Skip>(async (items) => {
-      const answer = await callIdempotent(() => port().allocate({ ...target, items }), this.#limit());
-      return answer.kind === "answered" ? { kind: "answered", value: answer.value.outcomes } : answer;
-    }, this.#limits);
+    const lane = new Lane<AllocateItem, AllocateOutcome, Skip>(
+      async (items) => {
+        // Sent once: a repeat must say that the first copy may still land, and its sender knows that.
+        const answer = await callOnce(() => port().allocate({ ...target, items }), this.#limit());
+        return answer.kind === "answered" ? { kind: "answered", value: answer.value.outcomes } : answer;
+      },
+      { ...this.#limits, repeated },
+    );
     this.#blocks.set(target.block, lane);
     return lane;
   }

@@ -22,23 +22,25 @@ interface Departing<Item, Outcome, Skip> {
   readonly waiting: Waiting<Item, Outcome, Skip>;
 }
 
-export interface LaneLimits {
+export interface LaneLimits<Item> {
   /** Batches under way at a time. */
   readonly inFlightMax: number;
   /** Elements of one batch; bounds the size of a message. */
   readonly batchMax: number;
+  /** What an element says when it goes a second time; absent: the same. */
+  readonly repeated?: (item: Item) => Item;
 }
 
 export class Lane<Item, Outcome, Skip = never> {
   readonly #send: (items: readonly Item[]) => Promise<CallOutcome<readonly Outcome[]>>;
-  readonly #limits: LaneLimits;
+  readonly #limits: LaneLimits<Item>;
   #queue: Waiting<Item, Outcome, Skip>[] = [];
   #inFlight = 0;
   #isLeaving = false;
 
   constructor(
     send: (items: readonly Item[]) => Promise<CallOutcome<readonly Outcome[]>>,
-    limits: LaneLimits,
+    limits: LaneLimits<Item>,
   ) {
     this.#send = send;
     this.#limits = limits;
@@ -75,12 +77,16 @@ export class Lane<Item, Outcome, Skip = never> {
     }
   }
 
+  #repeated({ item, waiting }: Departing<Item, Outcome, Skip>): Departing<Item, Outcome, Skip> {
+    return { item: this.#limits.repeated?.(item) ?? item, waiting };
+  }
+
   async #travel(batch: readonly Departing<Item, Outcome, Skip>[]): Promise<void> {
     try {
       const answer = await this.#send(batch.map(({ item }) => item));
       const mayGoAlone = answer.kind === "failed" && answer.failure !== "overloaded" && batch.length > 1;
       // One element may have failed them all: each goes once more, alone.
-      if (mayGoAlone) await Promise.all(batch.map((element) => this.#travel([element])));
+      if (mayGoAlone) await Promise.all(batch.map((element) => this.#travel([this.#repeated(element)])));
       else deliver(batch, answer);
     } catch (defect) {
       for (const { waiting } of batch) waiting.fail(defect);

@@ -41,7 +41,7 @@ export function isFinal(draft: BlockDraft, finalAfter: number | undefined): bool
 export function allocate(draft: BlockDraft, item: AllocateItem): AllocateOutcome {
   invariant(Number.isInteger(item.count) && item.count >= 1, "a count is at least 1");
   const trace = traceKey(draft, item.handle, item.key);
-  if (trace.held.length > 0) return found(draft, item, trace.held);
+  if (trace.held.length > 0) return repeated(draft, item, trace.held) ?? found(draft, item, trace.held);
   if (trace.wasReleased) return { kind: "spent", counts: countBlock(draft, item.policy) };
   const time = deadline(draft, item.until);
   if (time === "late") return { kind: "late" };
@@ -89,6 +89,24 @@ function withOwner(tenure: Tenure, { ownerSlot, attributes }: ReuseRequest): Ten
   return ownerSlot === "active" ? { ...tenure, attributes } : { ...tenure, alternateAttributes: attributes };
 }
 
+/**
+ * The answer of the first copy, when this very attempt created all of it and nobody was told since.
+ * Why: what an attempt created it must be able to undo, also where the first answer was lost (I15).
+ */
+function repeated(
+  draft: BlockDraft,
+  item: AllocateItem,
+  held: readonly OrdinalRow[],
+): AllocateOutcome | undefined {
+  const isUntouched = held.every(({ current, number }) => {
+    return current?.attempt === item.attempt && current?.sequenceNumber === number;
+  });
+  const isWhole = held.length === held[0]?.current?.granted;
+  if (item.attempt === undefined || !isUntouched || !isWhole) return undefined;
+  const records = held.map((row) => mustRecord(draft, row, item.policy.cooldownMs));
+  return { kind: "created", records, counts: countBlock(draft, item.policy) };
+}
+
 function found(draft: BlockDraft, item: AllocateItem, held: readonly OrdinalRow[]): AllocateOutcome {
   const records = held.map((row) => {
     const touched = { ...row, number: draft.nextNumber(), at: draft.now };
@@ -119,7 +137,7 @@ function assign(draft: BlockDraft, item: AllocateItem, ordinal: number, final: b
   const { cooldownMs } = item.policy;
   const state = ordinalState(draft, ordinal, cooldownMs);
   if (state === "free") return created(draft, item, [ordinal]);
-  const row = draft.row(ordinal);
+  const row = touchedIfOwn(draft, item, ordinal);
   const record = row === undefined ? undefined : recordOf(draft, row, cooldownMs);
   return {
     kind: "taken",
@@ -129,6 +147,15 @@ function assign(draft: BlockDraft, item: AllocateItem, ordinal: number, final: b
     final,
     counts: countBlock(draft, item.policy),
   };
+}
+
+/** An address that the handle holds already is handed out again: an undo under way must not meet it. */
+function touchedIfOwn(draft: BlockDraft, item: AllocateItem, ordinal: number): OrdinalRow | undefined {
+  const row = draft.row(ordinal);
+  if (row?.current?.handle !== item.handle) return row;
+  const touched = { ...row, number: draft.nextNumber(), at: draft.now };
+  draft.put(touched);
+  return touched;
 }
 
 function created(draft: BlockDraft, item: AllocateItem, ordinals: readonly number[]): AllocateOutcome {
@@ -143,6 +170,7 @@ function created(draft: BlockDraft, item: AllocateItem, ordinals: readonly numbe
       current: {
         handle: item.handle,
         key: item.key,
+        ...(item.attempt === undefined ? {} : { attempt: item.attempt }),
         granted: ordinals.length,
         host: item.host,
         use: item.use,

@@ -62,6 +62,8 @@ export type ReleaseAffinityAnswer =
 export interface AllocateItem {
   readonly handle: string;
   readonly key: string;
+  /** Which attempt of the key asks: its own message, repeated, is answered as the first copy was. */
+  readonly attempt?: string;
   readonly host: string;
   readonly use: Use;
   readonly attributes: Attributes;

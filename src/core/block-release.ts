@@ -23,7 +23,8 @@ function end(draft: BlockDraft, row: OrdinalRow): OrdinalRow {
   if (tenure === undefined) return row;
   const number = draft.nextNumber();
   // The block's time is never earlier than any time it stored, so no older release lies after this.
-  const ended: EndedTenure = { ...tenure, releasedAt: draft.now, freedAt: number };
+  const { attempt: _over, ...kept } = tenure;
+  const ended: EndedTenure = { ...kept, releasedAt: draft.now, freedAt: number };
   const age = {
     inFlightMs: draft.times.untilMs + 2 * draft.times.skewMs,
     spentKeyMs: draft.times.spentKeyMs,

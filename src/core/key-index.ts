@@ -77,6 +77,8 @@ export interface MoveItem {
   readonly from: string;
   readonly to: string;
   readonly attempt: string;
+  /** What the row calls the attempt once it has moved: a late copy of this message then moves nothing. */
+  readonly attemptAfter?: string;
   readonly until: number;
   /** The block's "no" at `from` was final for all earlier attempts. */
   readonly final: boolean;
@@ -196,15 +198,16 @@ export function move(
   const ofKey = rows.filter((row) => row.key === item.key);
   const from = ofKey.find((row) => row.block === item.from);
   const to = ofKey.find((row) => row.block === item.to);
+  const attempt = item.attemptAfter ?? item.attempt;
   if (from === undefined) {
-    const isRepeat = to?.attempt === item.attempt && to.state === "reserved";
+    const isRepeat = to?.attempt === attempt && to.state === "reserved";
     return { outcome: { kind: isRepeat ? "moved" : "gone" }, changes: NO_CHANGES };
   }
   if (from.state === "spent") return { outcome: { kind: "gone" }, changes: NO_CHANGES };
   const mayMove = from.attempt === item.attempt && (from.untilBefore === 0 || item.final);
   if (!mayMove || to !== undefined) return { outcome: { kind: "in_progress" }, changes: NO_CHANGES };
   const until = Math.max(from.until, item.until);
-  const moved: KeyRow = { ...from, block: item.to, until, untilBefore: 0, at: now };
+  const moved: KeyRow = { ...from, block: item.to, attempt, until, untilBefore: 0, at: now };
   return { outcome: { kind: "moved" }, changes: { put: [moved], remove: [from] } };
 }
 

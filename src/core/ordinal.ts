@@ -11,6 +11,8 @@ import type { Attributes, LeakCollection, OrdinalRanges, Use } from "./allocatio
 export interface Tenure {
   readonly handle: string;
   readonly key: string;
+  /** The attempt that created it, while it is held. */
+  readonly attempt?: string;
   /** How many addresses of this block the key got at first. */
   readonly granted: number;
   readonly host: string;

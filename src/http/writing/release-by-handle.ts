@@ -39,9 +39,11 @@ export async function releaseByHandle(
     ).flat();
     for (const { release } of judged) outcomes.push(...written(release));
     const settled = judged.flatMap(({ row, release }) => settlementOf(row, release));
-    if (settled.length > 0) await index.settle({ items: settled });
+    // A row that has moved on since it was listed changes nothing: its key may hold elsewhere by now.
+    const { changed } = settled.length > 0 ? await index.settle({ items: settled }) : { changed: 0 };
     const open = judged.filter(({ release }) => release.outcome === "not_final");
-    if (open.length === 0) return ok(outcomes);
+    if (open.length === 0 && changed === settled.length) return ok(outcomes);
+    if (open.length === 0) continue;
     const wakeAt = Math.max(...open.map(({ row }) => row.until)) + call.settings.skewMs + 1;
     if (call.deadlineAt !== undefined && wakeAt > call.deadlineAt) break;
     await call.sleep(Math.max(0, wakeAt - call.now()));

@@ -170,7 +170,10 @@ export class ObjectRecord implements InstanceHost {
     const firing = this.#firing;
     if (firing?.instance !== instance) return;
     this.#firing = undefined;
-    if (!failed || this.database.alarm !== null) return;
+    if (!failed || this.database.alarm !== null) {
+      this.#planAlarm();
+      return;
+    }
     if (firing.retries >= ALARM_RETRIES_MAX) {
       this.#shared.counters.event("alarm dropped");
       return;
@@ -216,6 +219,8 @@ export class ObjectRecord implements InstanceHost {
   }
 
   #planAlarm(retries = 0): void {
+    // An alarm that is set while a handler runs waits for its end, as on the platform.
+    if (this.#firing !== undefined) return;
     const time = this.database.alarm;
     const due = time === null ? undefined : Math.max(time - this.#clockOffset, this.scheduler.now);
     // The same due time keeps its job, and with it the count of retries.
