@@ -25,14 +25,17 @@ export class HostReports {
     this.#runtime = runtime;
   }
 
-  /** Notes a block's figures for its Pool's directory. */
-  changed(target: PoolTarget, block: string, counts: BlockCounts): void {
+  /**
+   * Notes a block's figures for its Pool's directory; `turned`: the block itself says that it turned.
+   * Why: another Host may have told the Pool of a turn that this one did not see.
+   */
+  changed(target: PoolTarget, block: string, counts: BlockCounts, turned = false): void {
     const key = `${target.pool} ${target.incarnation}`;
     const pending = this.#pending.get(key) ?? { target, blocks: new Map<string, BlockCounts>() };
     this.#pending.set(key, pending);
     pending.blocks.set(block, counts);
     const stage = stageOf(counts);
-    const isTurn = this.#told.get(block) !== stage;
+    const isTurn = turned || this.#told.get(block) !== stage;
     if (this.#told.size >= TOLD_MAX) this.#told.clear();
     this.#told.set(block, stage);
     if (isTurn) this.#soon(0);

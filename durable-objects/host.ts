@@ -131,7 +131,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     const row = this.#memory.affinities.get(request.block);
     if (row === undefined) return;
     this.#memory.note(request.block, request.counts, this.#runtime.now());
-    this.#context.reports.changed(targetOf(row), request.block, request.counts);
+    this.#context.reports.changed(targetOf(row), request.block, request.counts, true);
   }
 
   async counters(): Promise<Counters> {
