@@ -42,6 +42,8 @@ interface Parsed {
   readonly body: unknown;
 }
 
+/** Faults that one answer lists: more than a person reads, less than a hostile body can cause. */
+const FAULTS_MAX = 256;
 /** Milliseconds that an object gets to answer after its deadline, before its answer is not waited for. */
 const DEADLINE_GRACE_MS = 50;
 const NOBODY: Principal = { subject: "anonymous", role: "reader", method: "none" };
@@ -95,7 +97,7 @@ async function parse(operation: Operation, arrival: Arrival): Promise<Result<Par
     body = check(operation.body, given, "body", faults);
     faults.push(...review(operation, given, faults));
   }
-  if (faults.length > 0) return err(rejection("invalid_request", { errors: faults }));
+  if (faults.length > 0) return err(rejection("invalid_request", { errors: faults.slice(0, FAULTS_MAX) }));
   return ok({ params, query, headers: headers.values, body });
 }
 
@@ -119,10 +121,8 @@ function review(
   faults: readonly FieldFault[],
 ): readonly FieldFault[] {
   if (operation.review === undefined) return [];
-  const members = Object.keys(body).map((key) => [key, pointerOf([key])] as const);
-  const isFaulty = (pointer: string) =>
-    faults.some((fault) => fault.pointer === pointer || fault.pointer?.startsWith(`${pointer}/`));
-  const faulty = new Set(members.filter(([, pointer]) => isFaulty(pointer)).map(([key]) => key));
+  const first = new Set(faults.map(({ pointer }) => pointer?.split("/")[1]));
+  const faulty = new Set(Object.keys(body).filter((key) => first.has(pointerOf([key]).slice(1))));
   const sound = Object.fromEntries(Object.entries(body).filter(([key]) => !faulty.has(key)));
   return operation.review(sound, faulty);
 }

@@ -85,6 +85,8 @@ describe("the problem table", () => {
     for (const code of codes) {
       const row = PROBLEMS[code];
       for (const text of [row.title, row.meaning, row.next]) expect(text.length, code).toBeGreaterThan(10);
+      for (const key of row.evidence)
+        expect(["errors", ...Object.keys(components.Evidence.shape)]).toContain(key);
       expect(row.retryAfterSeconds !== undefined, code).toBe(row.status === 429 || row.status === 503);
     }
   });

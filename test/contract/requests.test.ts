@@ -174,6 +174,14 @@ describe("R2: what is unknown, repeated, null or out of bounds is refused, all a
     });
   }
 
+  it("lists at most 256 faults of a body that is nothing but faults, and does not take long", async () => {
+    const json = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`k${i}`, 1]));
+    const begun = performance.now();
+    const { errors } = await problemOf(await allocating().send("POST", "/v1/allocations", { json }));
+    expect(errors).toHaveLength(256);
+    expect(performance.now() - begun).toBeLessThan(3_000);
+  });
+
   it("refuses a key that JSON libraries drop", async () => {
     const raw = '{"host":"node-1","handle":"h","ipv4":{"count":1},"attributes":{"__proto__":"x"}}';
     const answer = await allocating().send("POST", "/v1/allocations", {
