@@ -1,6 +1,6 @@
 /** The block against its naive model: random histories, both families, sizes /32 to /20. */
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { test } from "vitest";
 import { bits, blockOf, type Cidr } from "../../src/core/cidr.ts";
 import type { Family } from "../../src/core/errors.ts";
 import { histories } from "../support/block-commands.ts";

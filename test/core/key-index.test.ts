@@ -146,6 +146,23 @@ describe("move", () => {
     expect(decided).toEqual({ outcome: { kind: "in_progress" }, changes: NOTHING });
   });
 
+  test("a late copy moves nothing, even when the row has come back meanwhile", () => {
+    const first = going({ attemptAfter: "first 1" });
+    const [away] = move([row()], first, NOW, TIMES).changes.put;
+    expect(away).toMatchObject({ block: B, attempt: "first 1" });
+    expect(move(away === undefined ? [] : [away], first, NOW, TIMES)).toEqual({
+      outcome: { kind: "moved" },
+      changes: NOTHING,
+    });
+    const back = going({ from: B, to: A, attempt: "first 1", attemptAfter: "first 2" });
+    const [home] = move(away === undefined ? [] : [away], back, NOW, TIMES).changes.put;
+    expect(home).toMatchObject({ block: A, attempt: "first 2" });
+    expect(move(home === undefined ? [] : [home], first, NOW, TIMES)).toEqual({
+      outcome: { kind: "in_progress" },
+      changes: NOTHING,
+    });
+  });
+
   test("a row that is not there is gone", () => {
     expect(move([], going(), NOW, TIMES).outcome).toEqual({ kind: "gone" });
     expect(move([row({ key: "other" })], going(), NOW, TIMES).outcome).toEqual({ kind: "gone" });

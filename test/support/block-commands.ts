@@ -33,6 +33,7 @@ export type Command =
       handle: string;
       key: string;
       host: string;
+      attempt?: string | undefined;
       count: number;
       ahead: number;
       finalAfter?: number | undefined;
@@ -65,7 +66,7 @@ export type Command =
       ahead: number;
       slot?: "active" | "alternate" | undefined;
     }
-  | { type: "retire" };
+  | { type: "retire"; isAcknowledged: boolean };
 
 const steps = fc.constantFrom(0, 1, 49, 51, 100, 1_000, 2_101, 5_000, 60_000, 700_000, -1, -1_000, -60_000);
 const type = <T extends string>(value: T) => fc.constant(value);
@@ -76,6 +77,7 @@ const allocate = fc.record({
   handle,
   key,
   host,
+  attempt: maybe(fc.constantFrom("t0", "t1")),
   count: fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 1, max: 3 }) }, fc.integer({ min: 1, max: 40 })),
   ahead,
   finalAfter: maybe(fc.constantFrom(-2_000, -51, -50, 0)),
@@ -157,8 +159,33 @@ export const commands: fc.Arbitrary<Command> = fc.oneof(
       slot: maybe(fc.constantFrom("active", "alternate")),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ type: type("retire") }) },
+  { weight: 1, arbitrary: fc.record({ type: type("retire"), isAcknowledged: fc.boolean() }) },
 );
+
+const abandon: Command[] = ["a", "b", "c"].map((owner) => ({
+  type: "releaseAffinity",
+  host: owner,
+  epochStep: 1,
+  mustBeEmpty: false,
+}));
+const releaseAll: Command[] = ["h0", "h1", "h2"].map((name) => ({
+  type: "releaseHandle",
+  handle: name,
+  keys: ["k0", "k1", "k2", "k3"],
+  finalAfter: 0,
+}));
+
+/** The end of a block's life: abandoned in use, emptied, cooled, retired. Why: chance alone rarely gets there. */
+const endings: fc.Arbitrary<Command[]> = fc
+  .tuple(fc.array(commands, { maxLength: 3 }), fc.boolean(), fc.constantFrom(5_000, 60_000))
+  .map(([between, isAcknowledged, ms]) => [
+    ...abandon,
+    ...between,
+    ...releaseAll,
+    { type: "step", ms },
+    { type: "retire", isAcknowledged },
+    { type: "wake" },
+  ]);
 
 /** A claim that is accepted by a new block, and then whatever happens. */
 export function histories(maxLength: number): fc.Arbitrary<Command[]> {
@@ -170,7 +197,9 @@ export function histories(maxLength: number): fc.Arbitrary<Command[]> {
     ahead: fc.constant(2_000),
     ends: maybe(fc.record({ start: fc.nat(2), end: fc.nat(1) })),
   });
+  const one = commands.map((command) => [command]);
+  const next = fc.oneof({ weight: 40, arbitrary: one }, { weight: 1, arbitrary: endings });
   return fc
-    .tuple(birth, fc.array(commands, { maxLength, size: "max" }))
-    .map(([first, rest]) => [first, ...rest]);
+    .tuple(birth, fc.array(next, { maxLength, size: "max" }))
+    .map(([first, rest]) => [first, ...rest.flat()]);
 }

@@ -25,6 +25,7 @@ type Wish = Pick<AllocateItem, "handle" | "key" | "host" | "use" | "attributes" 
 interface Held extends Wish {
   attributes: Wish["attributes"];
   alternateAttributes?: Wish["attributes"];
+  attempt?: string | undefined;
   granted: number;
   sequenceNumber: number;
   touch: number;
@@ -143,8 +144,10 @@ export class BlockModel {
     const { policy, finalAfter } = item;
     const mine = this.#holding(item.handle, item.key);
     if (mine.length > 0) {
-      for (const slot of mine) this.#touch(slot);
+      const isRepeat = this.#isRepeat(mine, item.attempt);
+      if (!isRepeat) for (const slot of mine) this.#touch(slot);
       const records = mine.map((slot) => this.record(slot, policy.cooldownMs));
+      if (isRepeat) return { kind: "created", records, counts: this.counts(policy) };
       return { kind: "found", records, granted: mine[0]?.held?.granted ?? 0, counts: this.counts(policy) };
     }
     if (this.#isSpent(item.handle, item.key, saysSpent))
@@ -161,7 +164,10 @@ export class BlockModel {
     const exact = item.ordinal === undefined ? undefined : this.slots[item.ordinal];
     if (exact !== undefined) {
       const state = this.stateOf(exact, policy.cooldownMs);
-      if (state !== "free") return this.#taken(exact, state, policy, final);
+      if (state !== "free") {
+        if (exact.held?.handle === item.handle) this.#touch(exact);
+        return this.#taken(exact, state, policy, final);
+      }
       chosen.push(exact);
     }
     if (chosen.length === 0) return { kind: "full", final, counts: this.counts(policy) };
@@ -322,7 +328,8 @@ export class BlockModel {
     const { handle, key, host, use, attributes, leakCollection } = item;
     const wish = { handle, key, host, use, attributes, leakCollection };
     const [sequenceNumber, touch] = [slot.touch, slot.touch];
-    slot.held = { ...wish, granted, sequenceNumber, touch, allocatedAt: this.now };
+    const { attempt } = item;
+    slot.held = { ...wish, attempt, granted, sequenceNumber, touch, allocatedAt: this.now };
   }
 
   #end(slot: Slot): void {
@@ -336,6 +343,14 @@ export class BlockModel {
     this.counter += 1;
     slot.touch = this.counter;
     this.storedAt = this.now;
+  }
+
+  /** The attempt that created all of it asks again, and nobody was told of it since. */
+  #isRepeat(mine: readonly Slot[], attempt: string | undefined): boolean {
+    const isUntouched = mine.every(
+      ({ held, touch }) => held?.attempt === attempt && held?.sequenceNumber === touch,
+    );
+    return attempt !== undefined && isUntouched && mine.length === mine[0]?.held?.granted;
   }
 
   #holding(handle: string, key: string): Slot[] {

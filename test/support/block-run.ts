@@ -31,25 +31,29 @@ type Of<T extends Command["type"]> = Extract<Command, { type: T }>;
 
 /** What callers were told: the only thing that the invariants may rest on. */
 class Ledger {
-  readonly #live = new Map<string, number>();
+  readonly #live = new Map<string, Pick<AddressRecord, "handle" | "key" | "sequenceNumber">>();
   readonly #freeFrom = new Map<string, number>();
   #highest = 0;
 
   created(records: readonly AddressRecord[], cooldownMs: number): void {
-    for (const { address, sequenceNumber, touch, allocatedAt } of records) {
+    for (const { address, handle, key, sequenceNumber, touch, allocatedAt } of records) {
+      const named = { handle, key, sequenceNumber };
+      expect(touch).toBe(sequenceNumber);
+      if (sequenceNumber <= this.#highest) {
+        expect(this.#live.get(address), "I3: numbers only rise, but for a repeated answer").toEqual(named);
+        continue;
+      }
       expect(this.#live.get(address), `I1: ${address} is live already`).toBeUndefined();
       const releasedAt = this.#freeFrom.get(address) ?? Number.NEGATIVE_INFINITY;
       expect(allocatedAt, `I12: ${address} has not cooled`).toBeGreaterThanOrEqual(releasedAt + cooldownMs);
-      expect(sequenceNumber, "I3: numbers only rise").toBeGreaterThan(this.#highest);
-      expect(touch).toBe(sequenceNumber);
       this.#highest = sequenceNumber;
-      this.#live.set(address, sequenceNumber);
+      this.#live.set(address, named);
     }
   }
 
   found(records: readonly AddressRecord[]): void {
     for (const { address, sequenceNumber, touch } of records) {
-      expect(sequenceNumber, "a replay keeps the number").toBe(this.#live.get(address));
+      expect(sequenceNumber, "a replay keeps the number").toBe(this.#live.get(address)?.sequenceNumber);
       expect(touch, "I3: each hand-out has a new touch").toBeGreaterThan(this.#highest);
       this.#highest = touch;
     }
@@ -129,23 +133,32 @@ export class BlockRun {
         this.#state = this.#load();
         return;
       case "claim":
-        return this.#claim(command);
+        this.#claim(command);
+        return;
       case "releaseAffinity":
-        return this.#releaseAffinity(command);
+        this.#releaseAffinity(command);
+        return;
       case "allocate":
-        return this.#allocate(command);
+        this.#allocate(command);
+        return;
       case "releaseHandle":
-        return this.#releaseHandle(command);
+        this.#releaseHandle(command);
+        return;
       case "releaseAddress":
-        return this.#releaseAddress(command);
+        this.#releaseAddress(command);
+        return;
       case "undo":
-        return this.#undo(command);
+        this.#undo(command);
+        return;
       case "holds":
-        return this.#holds(command);
+        this.#holds(command);
+        return;
       case "reuse":
-        return this.#reuse(command);
+        this.#reuse(command);
+        return;
       case "retire":
-        return this.#retire();
+        this.#retire(command);
+        return;
     }
   }
 
@@ -186,6 +199,7 @@ export class BlockRun {
       policy: this.#policy,
       until: this.#clock + command.ahead,
       ...(command.ordinal === undefined ? {} : { ordinal: command.ordinal % this.model.slots.length }),
+      ...(command.attempt === undefined ? {} : { attempt: command.attempt }),
       ...(replayOnly ? { replayOnly } : {}),
       ...(command.ownerOnly ? { owner } : {}),
       ...(finalAfter === undefined ? {} : { finalAfter: this.#clock + finalAfter }),
@@ -279,12 +293,13 @@ export class BlockRun {
     if (answer.kind === "reused") this.#ledger.found(answer.records);
   }
 
-  #retire(): void {
+  #retire({ isAcknowledged }: Of<"retire">): void {
     const { cooldownMs } = this.#policy;
     const epoch = this.#decide((draft) => retire(draft, cooldownMs));
     expect(epoch).toBe(this.model.retire(cooldownMs));
     if (epoch === undefined) return;
     this.#ledger.retired();
+    if (!isAcknowledged) return;
     this.#decide((draft) => noteRetired(draft, epoch));
     this.model.noteRetired(epoch);
   }
