@@ -4,12 +4,18 @@
  */
 
 import type { Result } from "../core/result.ts";
-import { decodeAllocationList, decodeAllocationResult, decodeReleaseResult } from "./decode.ts";
+import {
+  decodeAllocationList,
+  decodeAllocationResult,
+  decodeHostReadiness,
+  decodeReleaseResult,
+} from "./decode.ts";
 import { type CallFailure, type Connection, exchange } from "./transport.ts";
 import type {
   AllocationList,
   AllocationRequest,
   AllocationResult,
+  HostReadiness,
   ReleaseRequest,
   ReleaseResult,
 } from "./wire.ts";
@@ -38,6 +44,8 @@ export interface Client {
   release(request: ReleaseRequest): Promise<Result<ReleaseResult, CallFailure>>;
   /** Lists what a handle holds (GET /v1/handles/{handle}). */
   getHandle(handle: string): Promise<Result<AllocationList, CallFailure>>;
+  /** Says per family whether a host could be served now (GET /v1/hosts/{host}/readiness). */
+  getHostReadiness(host: string): Promise<Result<HostReadiness, CallFailure>>;
 }
 
 /** Binds the operations to one service. */
@@ -62,6 +70,12 @@ export function createClient(options: ClientOptions): Client {
         connection,
         { method: "GET", path: `/v1/handles/${encodeURIComponent(handle)}` },
         decodeAllocationList,
+      ),
+    getHostReadiness: (host) =>
+      exchange(
+        connection,
+        { method: "GET", path: `/v1/hosts/${encodeURIComponent(host)}/readiness` },
+        decodeHostReadiness,
       ),
   };
 }

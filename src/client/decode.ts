@@ -7,6 +7,8 @@ import type {
   Allocation,
   AllocationList,
   AllocationResult,
+  FamilyReadiness,
+  HostReadiness,
   Problem,
   ReleaseOutcome,
   ReleaseResult,
@@ -30,6 +32,7 @@ const ALLOCATION: Shape = {
   gateway: "string?",
 };
 const RELEASE_OUTCOME: Shape = { address: "string", handle: "string?", outcome: "string", code: "string?" };
+const FAMILY_READINESS: Shape = { wanted: "boolean", ready: "boolean", code: "string?", hint: "string?" };
 const PROBLEM: Shape = {
   title: "string",
   status: "number",
@@ -60,6 +63,13 @@ export function decodeReleaseResult(value: unknown): ReleaseResult | undefined {
   return areAll(value.results, isReleaseOutcome) ? (value as unknown as ReleaseResult) : undefined;
 }
 
+/** Reads the readiness of a host. */
+export function decodeHostReadiness(value: unknown): HostReadiness | undefined {
+  if (!hasShape(value, { host: "string", ready: "boolean" })) return undefined;
+  const isSound = isFamilyReadiness(value.ipv4) && isFamilyReadiness(value.ipv6);
+  return isSound ? (value as unknown as HostReadiness) : undefined;
+}
+
 /** Reads the body of a refusal. */
 export function decodeProblem(value: unknown): Problem | undefined {
   if (!hasShape(value, PROBLEM)) return undefined;
@@ -69,6 +79,10 @@ export function decodeProblem(value: unknown): Problem | undefined {
 
 function isAllocation(value: unknown): value is Allocation {
   return hasShape(value, ALLOCATION) && (value.family === 4 || value.family === 6);
+}
+
+function isFamilyReadiness(value: unknown): value is FamilyReadiness {
+  return hasShape(value, FAMILY_READINESS);
 }
 
 function isReleaseOutcome(value: unknown): value is ReleaseOutcome {

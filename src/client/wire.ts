@@ -49,6 +49,23 @@ export interface AllocationList {
   nextCursor?: string;
 }
 
+/** Whether one family of a host could be served now. */
+export interface FamilyReadiness {
+  /** A pool of this family selects the host. */
+  wanted: boolean;
+  ready: boolean;
+  code?: string;
+  hint?: string;
+}
+
+/** Answer of GET /v1/hosts/{host}/readiness, also where nothing is ready. */
+export interface HostReadiness {
+  host: string;
+  ready: boolean;
+  ipv4: FamilyReadiness;
+  ipv6: FamilyReadiness;
+}
+
 /** Body of POST /v1/releases. */
 export interface ReleaseRequest {
   /** At most 64. */

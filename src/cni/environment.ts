@@ -38,13 +38,16 @@ const KNOWN_ARGS: Readonly<Record<string, keyof CniArgs | undefined>> = {
 };
 
 /**
- * Reads the attachment of an ADD or a DEL.
+ * Reads the attachment of an ADD, a CHECK or a DEL.
  *
  * Rejects: every missing variable in one message; an ID, interface name or CNI_ARGS of bad syntax.
  * Why: CNI_PATH is not asked for, an IPAM plugin calls no other; CNI_NETNS may be gone at DEL.
  */
-export function readAttachment(env: Environment, command: "ADD" | "DEL"): Result<Attachment, Failure> {
-  const needed = ["CNI_CONTAINERID", "CNI_IFNAME", ...(command === "ADD" ? ["CNI_NETNS"] : [])];
+export function readAttachment(
+  env: Environment,
+  command: "ADD" | "CHECK" | "DEL",
+): Result<Attachment, Failure> {
+  const needed = ["CNI_CONTAINERID", "CNI_IFNAME", ...(command === "DEL" ? [] : ["CNI_NETNS"])];
   const missing = needed.filter((name) => (env[name] ?? "") === "");
   if (missing.length > 0) return invalid(`required environment variables missing: ${missing.join(", ")}`);
 

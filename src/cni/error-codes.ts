@@ -9,7 +9,8 @@ import type { Code } from "../core/errors.ts";
 export const CNI = {
   incompatibleVersion: 1,
   invalidEnvironment: 4,
-  stdinUnreadable: 5,
+  /** stdin, or a file that the configuration names. */
+  unreadable: 5,
   undecodable: 6,
   invalidConfiguration: 7,
   tryAgainLater: 11,

@@ -23,46 +23,41 @@ export function failure(code: number, msg: string, details?: string): Failure {
  * Turns a failed call into what the runtime prints.
  *
  * Shape: `msg` is `<code> (<number>): <what>. Next: <step>`, because most runtimes show nothing else;
- * `details` has the hint, the wait and the request id.
+ * `details` has the hint, the wait and the request id. `number` replaces the one that the code stands for.
  */
-export function failureOfCall(call: CallFailure, server: string): Failure {
+export function failureOfCall(call: CallFailure, server: string, number?: number): Failure {
+  const later = tryingLater(call.requestId, number ?? CNI.tryAgainLater);
   switch (call.kind) {
     case "refused":
-      return refused(call.problem);
+      return refused(call.problem, number);
     case "unreachable":
       return later(
         "server_unreachable",
         `${server} cannot be reached (${call.reason}).`,
         "check that the service runs and that ipam.server names it, then try again",
-        call.requestId,
       );
     case "timed_out":
       return later(
         "server_timeout",
         `${server} gave no answer within ${call.afterMs} ms.`,
         "try again: a repeated ADD finds what was allocated, a DEL frees it",
-        call.requestId,
       );
     case "unexpected_answer":
       return later(
         "unexpected_answer",
         `${server} answered HTTP ${call.status} with ${call.reason}.`,
         "look for a proxy in between and check ipam.server, then try again",
-        call.requestId,
       );
   }
 }
 
-function later(name: string, what: string, next: string, requestId: string): Failure {
-  return failure(
-    CNI.tryAgainLater,
-    `${name} (${CNI.tryAgainLater}): ${what} Next: ${next}.`,
-    `hint: ${next}; request id: ${requestId}`,
-  );
+function tryingLater(requestId: string, number: number) {
+  return (name: string, what: string, next: string): Failure =>
+    failure(number, `${name} (${number}): ${what} Next: ${next}.`, `hint: ${next}; request id: ${requestId}`);
 }
 
-function refused(problem: Problem): Failure {
-  const code = cniNumberOf(problem.code, problem.status, problem.retry);
+function refused(problem: Problem, number: number | undefined): Failure {
+  const code = number ?? cniNumberOf(problem.code, problem.status, problem.retry);
   const next = problem.hint ?? nextStep(problem);
   const details = [`hint: ${next}`];
   for (const fault of problem.errors ?? []) {

@@ -12,8 +12,8 @@ import { type Failure, failure } from "./failure.ts";
 export interface Identity {
   /** `<network>.<container>`: one per container, so a DEL of any of its interfaces frees all. */
   readonly handle: string;
-  /** `<network>.<container>.<interface>`, or its digest where that is no valid key. */
-  readonly idempotencyKey: string;
+  /** Keys to try in this order; the next one is for an ADD after a DEL, which spends a key. */
+  readonly idempotencyKeys: readonly string[];
   /** The handle that imported allocations of old versions carry; absent if no handle can have that name. */
   readonly workloadId?: string;
   readonly attributes: Readonly<Record<string, string>>;
@@ -23,6 +23,8 @@ export interface Identity {
 const HANDLE_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}$/;
 /** The service takes 8 to 128 visible ASCII characters and strips quotes. */
 const KEY_PATTERN = /^[A-Za-z0-9._:@-]{8,128}$/;
+/** A spent key is refused for about ten minutes; a container that is added oftener meets the refusal. */
+const KEYS_MAX = 8;
 
 /**
  * Derives the names of an attachment.
@@ -45,7 +47,7 @@ export function identify(network: string, attachment: Attachment): Result<Identi
   const workloadId = pod === undefined ? containerId : `${pod.namespace}.${pod.name}`;
   return ok({
     handle,
-    idempotencyKey: keyOf(`${handle}.${interfaceName}`),
+    idempotencyKeys: keysOf(`${handle}.${interfaceName}`),
     ...(HANDLE_PATTERN.test(workloadId) ? { workloadId } : {}),
     attributes: pod === undefined ? {} : attributesOf(pod),
     ...(pod === undefined ? {} : { namespace: pod.namespace }),
@@ -67,6 +69,16 @@ function podOf(args: CniArgs): Pod | undefined {
 function attributesOf(pod: Pod): Record<string, string> {
   const attributes = { namespace: pod.namespace, pod: pod.name };
   return pod.uid === undefined ? attributes : { ...attributes, uid: pod.uid };
+}
+
+/**
+ * Shape: `<name>`, `<name>:2`, `<name>:3`, …: the same for every ADD, so that a repeated one finds its own.
+ * Why: no interface name has a colon, while `eth0.2` is one and must not share a key with eth0.
+ */
+function keysOf(name: string): string[] {
+  return Array.from({ length: KEYS_MAX }, (_, before) =>
+    keyOf(before === 0 ? name : `${name}:${before + 1}`),
+  );
 }
 
 function keyOf(name: string): string {

@@ -8,7 +8,7 @@ import { NAME_PATTERN } from "./environment.ts";
 import { CNI } from "./error-codes.ts";
 import { type Failure, failure } from "./failure.ts";
 
-/** Versions of the CNI specification that ADD and DEL speak. */
+/** Versions of the CNI specification that this plugin speaks. */
 export const SUPPORTED_VERSIONS = ["0.4.0", "1.0.0", "1.1.0"] as const;
 export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
 export const NEWEST_VERSION: CniVersion = "1.1.0";
@@ -23,6 +23,8 @@ export interface Netconf {
   readonly network: string;
   readonly server: string;
   readonly token?: string;
+  /** Absolute path of a file that holds the token; never beside `token`. */
+  readonly tokenFile?: string;
   readonly host?: string;
   /** Families to ask for, each with the pools to take from (empty: any that fits). */
   readonly families: { readonly ipv4?: readonly string[]; readonly ipv6?: readonly string[] };
@@ -33,9 +35,13 @@ export interface Netconf {
   readonly routes: readonly Route[];
   /** True if the runtime asks for an exact address, in a way this version does not serve. */
   readonly asksForAddress: boolean;
+  /** What ADD printed, in the main plugin's words; unread, because only CHECK needs it. */
+  readonly prevResult?: unknown;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
+/** What `ipam` says, besides what stands around it. */
+type Ipam = Omit<Netconf, "cniVersion" | "network" | "asksForAddress" | "prevResult">;
 
 const HOST_PATTERN = /^(virtual:)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/;
 const HOST_CHARACTERS_MAX = 253;
@@ -78,17 +84,18 @@ export function readNetconf(stdin: string): Result<Netconf, Failure> {
   }
   if (!isFields(parsed.ipam)) return invalid("ipam", "must be an object");
   const ipam = readIpam(parsed.ipam);
-  return ipam.ok ? ok({ cniVersion, network, asksForAddress: hasAddresses(parsed), ...ipam.value }) : ipam;
+  if (!ipam.ok) return ipam;
+  const { prevResult } = parsed;
+  return ok({ cniVersion, network, asksForAddress: hasAddresses(parsed), prevResult, ...ipam.value });
 }
 
-function readIpam(ipam: Fields): Result<Omit<Netconf, "cniVersion" | "network" | "asksForAddress">, Failure> {
-  const { token, host, prefix, timeoutMs = TIMEOUT_MS_DEFAULT } = ipam;
+function readIpam(ipam: Fields): Result<Ipam, Failure> {
+  const { host, prefix, timeoutMs = TIMEOUT_MS_DEFAULT } = ipam;
   if (typeof ipam.server !== "string" || !isServerUrl(ipam.server)) {
     return invalid("ipam.server", "must be an http or https URL without user name, query and fragment");
   }
-  if (token !== undefined && (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token))) {
-    return invalid("ipam.token", "must be visible ASCII characters");
-  }
+  const credential = readCredential(ipam);
+  if (!credential.ok) return credential;
   if (host !== undefined && (typeof host !== "string" || !isHostName(host))) {
     return invalid(
       "ipam.host",
@@ -110,13 +117,28 @@ function readIpam(ipam: Fields): Result<Omit<Netconf, "cniVersion" | "network" |
   if (!routes.ok) return routes;
   return ok({
     server: ipam.server.replace(/\/+$/, ""),
-    ...(token === undefined ? {} : { token }),
+    ...credential.value,
     ...(host === undefined ? {} : { host }),
     families: families.value,
     prefix: prefix ?? "host",
     timeoutMs,
     routes: routes.value,
   });
+}
+
+function readCredential(ipam: Fields): Result<Pick<Netconf, "token" | "tokenFile">, Failure> {
+  const { token, tokenFile } = ipam;
+  if (token !== undefined && tokenFile !== undefined) {
+    return invalid("ipam.token and ipam.tokenFile", "cannot both be given");
+  }
+  if (tokenFile !== undefined) {
+    const isPath = typeof tokenFile === "string" && tokenFile.startsWith("/") && !tokenFile.includes("\0");
+    return isPath ? ok({ tokenFile }) : invalid("ipam.tokenFile", "must be an absolute path");
+  }
+  if (token === undefined) return ok({});
+  return typeof token === "string" && isToken(token)
+    ? ok({ token })
+    : invalid("ipam.token", "must be visible ASCII characters");
 }
 
 function readFamilies(ipam: Fields): Result<Netconf["families"], Failure> {
@@ -152,6 +174,11 @@ function hasAddresses(netconf: Fields): boolean {
   );
 }
 
+/** Says whether a text can be sent as a bearer token. */
+export function isToken(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text);
+}
+
 /** Says whether the service would take this name for a host. */
 export function isHostName(name: string): boolean {
   return name.length <= HOST_CHARACTERS_MAX && HOST_PATTERN.test(name);
@@ -167,7 +194,8 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((element) => typeof element === "string" && element !== "");
 }
 
-function isFields(value: unknown): value is Fields {
+/** Says whether a value is a JSON object. */
+export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

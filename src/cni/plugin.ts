@@ -3,13 +3,17 @@
  * May import: core, cni. stdout carries a CNI document or nothing.
  */
 
-import { err, type Result } from "../core/result.ts";
+import { err, ok, type Result } from "../core/result.ts";
+import { add } from "./add.ts";
+import { check } from "./check.ts";
 import { renderFailure, renderVersion } from "./cni-result.ts";
-import { add, del, type Machine } from "./commands.ts";
-import { type Environment, readAttachment } from "./environment.ts";
+import { del } from "./del.ts";
+import { type Attachment, type Environment, readAttachment } from "./environment.ts";
 import { CNI } from "./error-codes.ts";
 import { type Failure, failure } from "./failure.ts";
-import { readNetconf, SUPPORTED_VERSIONS, versionOf } from "./netconf.ts";
+import type { Machine } from "./machine.ts";
+import { type Netconf, readNetconf, SUPPORTED_VERSIONS, versionOf } from "./netconf.ts";
+import { status } from "./status.ts";
 
 export interface Invocation extends Machine {
   readonly env: Environment;
@@ -22,6 +26,19 @@ export interface Outcome {
   readonly stderr: string;
   readonly exitCode: 0 | 1;
 }
+
+type Performed = Promise<Result<string, Failure>>;
+
+/** Commands about one attachment. */
+const OF_ATTACHMENT = { ADD: add, CHECK: check, DEL: del } satisfies Record<
+  string,
+  (netconf: Netconf, attachment: Attachment, machine: Machine) => Performed
+>;
+/** Commands about the network; the specification has them since 1.1.0. */
+const OF_NETWORK = { GC: collectNothing, STATUS: status } satisfies Record<
+  string,
+  (netconf: Netconf, machine: Machine) => Performed
+>;
 
 /** Runs the command that CNI_COMMAND names; without one it says what it is, on stderr. */
 export async function run(invocation: Invocation): Promise<Outcome> {
@@ -36,27 +53,46 @@ export async function run(invocation: Invocation): Promise<Outcome> {
   const stdin = await invocation.readStdin();
   const outcome =
     stdin === undefined
-      ? err(failure(CNI.stdinUnreadable, "the configuration on stdin cannot be read"))
+      ? err(failure(CNI.unreadable, "the configuration on stdin cannot be read"))
       : await runCommand(command, stdin, invocation);
   if (outcome.ok) return succeeded(outcome.value);
   return { stdout: renderFailure(versionOf(stdin ?? ""), outcome.error), stderr: "", exitCode: 1 };
 }
 
-async function runCommand(
-  command: string,
-  stdin: string,
-  invocation: Invocation,
-): Promise<Result<string, Failure>> {
-  if (command !== "ADD" && command !== "DEL") {
-    const shown = JSON.stringify(command.slice(0, 32));
-    return err(failure(CNI.invalidEnvironment, `CNI_COMMAND ${shown} is not one of ADD, DEL, VERSION`));
+async function runCommand(command: string, stdin: string, invocation: Invocation): Performed {
+  if (isKeyOf(OF_NETWORK, command)) {
+    const netconf = readNetconf(stdin);
+    if (!netconf.ok) return netconf;
+    if (netconf.value.cniVersion !== "1.1.0") return tooOld(command, netconf.value);
+    return OF_NETWORK[command](netconf.value, invocation);
   }
-  const attachment = readAttachment(invocation.env, command);
-  if (!attachment.ok) return attachment;
-  const netconf = readNetconf(stdin);
-  if (!netconf.ok) return netconf;
-  const perform = command === "ADD" ? add : del;
-  return perform(netconf.value, attachment.value, invocation);
+  if (isKeyOf(OF_ATTACHMENT, command)) {
+    const attachment = readAttachment(invocation.env, command);
+    if (!attachment.ok) return attachment;
+    const netconf = readNetconf(stdin);
+    if (!netconf.ok) return netconf;
+    return OF_ATTACHMENT[command](netconf.value, attachment.value, invocation);
+  }
+  const known = ["VERSION", ...Object.keys(OF_ATTACHMENT), ...Object.keys(OF_NETWORK)].sort().join(", ");
+  const shown = JSON.stringify(command.slice(0, 32));
+  return err(failure(CNI.invalidEnvironment, `CNI_COMMAND ${shown} is not one of ${known}`));
+}
+
+/**
+ * Why: a runtime that finds 1.1.0 among our versions sends GC to every plugin and reports a failure, while
+ * the specification lets a plugin leave what it cannot clean. What a lost DEL left stays under its handle.
+ */
+async function collectNothing(): Performed {
+  return ok("");
+}
+
+function tooOld(command: string, { cniVersion }: Netconf): Result<never, Failure> {
+  const details = `configuration: ${cniVersion}; ${command} needs 1.1.0`;
+  return err(failure(CNI.incompatibleVersion, "incompatible CNI versions", details));
+}
+
+function isKeyOf<T extends object>(table: T, key: string): key is Extract<keyof T, string> {
+  return Object.hasOwn(table, key);
 }
 
 function succeeded(stdout: string): Outcome {

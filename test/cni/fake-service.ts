@@ -23,15 +23,17 @@ export interface Answer {
 export interface FakeService {
   url: string;
   asked: Asked[];
-  /** Sets the answer of all following requests; "never" keeps them waiting. */
-  answerWith(answer: Answer | "never"): void;
+  /** Sets the answers of the following requests, the last one for all that follow; "never" keeps them waiting. */
+  answerWith(...answers: (Answer | "never")[]): void;
   close(): Promise<void>;
 }
+
+const UNSET: Answer = { status: 500, contentType: "text/plain", body: "no answer set" };
 
 /** Starts the server on a free port. */
 export async function startFakeService(): Promise<FakeService> {
   const asked: Asked[] = [];
-  let answer: Answer | "never" = { status: 500, contentType: "text/plain", body: "no answer set" };
+  let answers: (Answer | "never")[] = [];
   const server = createServer((request, response) => {
     let text = "";
     request.setEncoding("utf8").on("data", (chunk: string) => {
@@ -40,6 +42,7 @@ export async function startFakeService(): Promise<FakeService> {
     request.on("end", () => {
       const body: unknown = text === "" ? undefined : JSON.parse(text);
       asked.push({ method: request.method ?? "", path: request.url ?? "", headers: request.headers, body });
+      const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? UNSET;
       if (answer === "never") return;
       const type = answer.contentType === undefined ? {} : { "content-type": answer.contentType };
       response.writeHead(answer.status, { ...type, ...answer.headers });
@@ -51,8 +54,8 @@ export async function startFakeService(): Promise<FakeService> {
   return {
     url: `http://127.0.0.1:${port}`,
     asked,
-    answerWith: (next) => {
-      answer = next;
+    answerWith: (...next) => {
+      answers = next;
     },
     close: () =>
       new Promise((resolve) => {

@@ -1,0 +1,266 @@
+/**
+ * CHECK, STATUS and GC of the bundled plugin, and the token file, against a server that answers as told.
+ * May import: test/cni. Each refusal is checked by number, name and what it names.
+ */
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  allocated,
+  allocation,
+  type FakeService,
+  json,
+  problem,
+  released,
+  startFakeService,
+} from "./fake-service.ts";
+import { failed, invokePlugin, type Run, SILENT_SUCCESS } from "./invocation.ts";
+import { type BuiltPlugin, buildPlugin, type Finished } from "./plugin-process.ts";
+
+let plugin: BuiltPlugin;
+let service: FakeService;
+
+beforeAll(async () => {
+  plugin = await buildPlugin();
+});
+afterAll(() => plugin.remove());
+beforeEach(async () => {
+  service = await startFakeService();
+  return () => service.close();
+});
+
+function invoke(run: Run): Promise<Finished> {
+  return invokePlugin(plugin.file, service.url, run);
+}
+
+describe("CHECK", () => {
+  const V4 = "10.244.3.17";
+  const V6 = "fd00:10:244::1c0";
+  const interfaces = [{ name: "br0" }, { name: "eth0", sandbox: "/run/netns/x" }];
+
+  function check(ips: Record<string, unknown>[], run: Run = {}): Promise<Finished> {
+    const prevResult = { cniVersion: "1.0.0", interfaces, ips };
+    return invoke({ command: "CHECK", ...run, netconf: { prevResult } });
+  }
+
+  test("asks once what the handle holds, changes nothing and prints nothing", async () => {
+    service.answerWith(json(200, { items: [allocation(4), allocation(6)] }));
+    const ips = [
+      { address: `${V4}/26`, interface: 1 },
+      { address: "FD00:10:244:0::1C0/128", interface: 1 },
+    ];
+    expect(await check(ips, { ipam: { ipv6: true } })).toEqual(SILENT_SUCCESS);
+    expect(service.asked.map(({ method, path }) => [method, path])).toEqual([
+      ["GET", "/v1/handles/net1.abc"],
+    ]);
+  });
+
+  test.each(["0.4.0", "1.0.0", "1.1.0"])("is served at version %s", async (cniVersion) => {
+    service.answerWith(json(200, { items: [allocation(4)] }));
+    expect(await check([{ version: "4", address: `${V4}/32` }], { cniVersion })).toEqual(SILENT_SUCCESS);
+  });
+
+  test.each<[string, Record<string, unknown>[]]>([
+    ["nothing", []],
+    ["another address", [allocation(4, { address: "10.244.3.18" })]],
+    ["it no more", [allocation(4, { state: "cooling" })]],
+  ])("fails with 119 and names the address when the handle holds %s", async (_, items) => {
+    service.answerWith(json(200, { items }));
+    const printedFailure = failed(await check([{ address: `${V4}/26`, interface: 1 }]));
+    expect(printedFailure).toMatchObject({ cniVersion: "1.0.0", code: 119 });
+    expect(printedFailure.msg).toMatch(
+      /^address_not_allocated \(119\): 10\.244\.3\.17 is not held by net1\.abc/,
+    );
+  });
+
+  test("one family held and the other not is a failure that names the other", async () => {
+    service.answerWith(json(200, { items: [allocation(4)] }));
+    const ips = [{ address: `${V4}/26` }, { address: `${V6}/122` }];
+    expect(failed(await check(ips, { ipam: { ipv6: true } })).msg).toContain(V6);
+  });
+
+  test("addresses of a family that is not wanted, or of another interface, are not ours", async () => {
+    service.answerWith(json(200, { items: [allocation(4)] }));
+    const ips = [
+      { address: `${V4}/26`, interface: 1 },
+      { address: `${V6}/122`, interface: 1 },
+      { address: "10.0.0.1/24", interface: 0 },
+    ];
+    expect(await check(ips)).toEqual(SILENT_SUCCESS);
+  });
+
+  test("a wanted family without an address in prevResult is 119, before anything is asked", async () => {
+    const printedFailure = failed(await check([{ address: `${V4}/26` }], { ipam: { ipv6: true } }));
+    expect(printedFailure.code).toBe(119);
+    expect(printedFailure.msg).toContain("no ipv6 address for eth0");
+    expect(service.asked).toHaveLength(0);
+  });
+
+  test.each<[string, unknown]>([
+    ["prevResult", undefined],
+    ["prevResult", []],
+    ["prevResult.ips", { ips: {} }],
+    ["prevResult.ips", { ips: [{ address: "x/1" }] }],
+    ["prevResult.ips", { ips: [{}] }],
+    ["prevResult.interfaces", { ips: [], interfaces: ["eth0"] }],
+  ])("a fault of %s is error 7", async (field, prevResult) => {
+    const printedFailure = failed(await invoke({ command: "CHECK", netconf: { prevResult } }));
+    expect(printedFailure.code).toBe(7);
+    expect(printedFailure.msg.startsWith(`invalid configuration: ${field} `)).toBe(true);
+  });
+
+  test("a service that cannot be asked is 11, not a lost address", async () => {
+    await service.close();
+    expect(failed(await check([{ address: `${V4}/26` }])).code).toBe(11);
+  });
+});
+
+describe("STATUS", () => {
+  const READY = { wanted: true, ready: true };
+  const FULL = { wanted: true, ready: false, code: "block_limit_reached", hint: "Use larger blocks." };
+  const UNWANTED = { wanted: false, ready: false };
+
+  /** A runtime sends no container, interface or namespace. */
+  function status(run: Run = {}): Promise<Finished> {
+    const env = { CNI_CONTAINERID: "", CNI_IFNAME: "", CNI_NETNS: "" };
+    return invoke({ command: "STATUS", cniVersion: "1.1.0", env, ...run });
+  }
+
+  function answer(ipv4: object, ipv6: object) {
+    return json(200, { host: "node-1", ready: false, ipv4, ipv6, asOf: "2026-11-29T02:51:08.001Z" });
+  }
+
+  test("is silent when every family that the configuration wants is ready", async () => {
+    service.answerWith(answer(READY, FULL));
+    expect(await status()).toEqual(SILENT_SUCCESS);
+    const [asked] = service.asked;
+    expect(asked).toMatchObject({ method: "GET", path: "/v1/hosts/node-1/readiness", body: undefined });
+    expect(service.asked).toHaveLength(1);
+  });
+
+  test("a wanted family that is not ready is 50 with its code and hint", async () => {
+    service.answerWith(answer(FULL, READY));
+    expect(failed(await status({ ipam: { ipv6: true } }))).toEqual({
+      cniVersion: "1.1.0",
+      code: 50,
+      msg: "block_limit_reached (50): node-1 cannot be given ipv4 addresses now. Next: Use larger blocks.",
+      details: "ipv4: block_limit_reached; hint: Use larger blocks.",
+    });
+  });
+
+  test("both families are named when neither is ready", async () => {
+    service.answerWith(answer(FULL, { wanted: true, ready: false }));
+    const printedFailure = failed(await status({ ipam: { ipv6: true } }));
+    expect(printedFailure.msg).toContain("ipv4 and ipv6");
+    expect(printedFailure.details).toMatch(/ipv4: block_limit_reached.*ipv6: not_ready/);
+  });
+
+  test("a family that no pool selects is a fault, unless its pools are listed", async () => {
+    service.answerWith(answer(UNWANTED, UNWANTED));
+    expect(failed(await status()).msg).toMatch(/^no_pool_selects_host \(50\): /);
+    expect(await status({ ipam: { pools: { ipv4: ["a"] } } })).toEqual(SILENT_SUCCESS);
+  });
+
+  test.each([
+    ["host_not_found", 404],
+    ["token_invalid", 401],
+    ["host_mismatch", 403],
+    ["auth_not_configured", 503],
+    ["overloaded", 503],
+  ])("%s is 50: no ADD would be served", async (code, httpStatus) => {
+    service.answerWith(problem(httpStatus, code, { hint: "Do this." }));
+    const printedFailure = failed(await status());
+    expect(printedFailure.code).toBe(50);
+    expect(printedFailure.msg).toBe(`${code} (50): What was wrong. Next: Do this.`);
+  });
+
+  test("a service that cannot be reached is 50, because running pods keep their addresses", async () => {
+    await service.close();
+    const printedFailure = failed(await status());
+    expect(printedFailure.code).toBe(50);
+    expect(printedFailure.msg).toMatch(/^server_unreachable \(50\): .*ECONNREFUSED/);
+  });
+
+  test("an answer of another shape is 50", async () => {
+    service.answerWith(json(200, { host: "node-1", ready: true }));
+    expect(failed(await status()).msg).toMatch(/^unexpected_answer \(50\): /);
+  });
+
+  test("a token file that is missing is 50", async () => {
+    const printedFailure = failed(await status({ ipam: { tokenFile: "/nowhere/token" } }));
+    expect(printedFailure.code).toBe(50);
+    expect(printedFailure.msg).toContain("/nowhere/token");
+  });
+});
+
+describe("GC", () => {
+  test("succeeds and asks nothing, so that a runtime's GC of the network does not fail here", async () => {
+    const netconf = { "cni.dev/valid-attachments": [{ containerID: "abc", ifname: "eth0" }] };
+    const env = { CNI_CONTAINERID: "", CNI_IFNAME: "", CNI_NETNS: "" };
+    expect(await invoke({ command: "GC", cniVersion: "1.1.0", netconf, env })).toEqual(SILENT_SUCCESS);
+    expect(service.asked).toHaveLength(0);
+  });
+
+  test.each(["GC", "STATUS"])("%s below version 1.1.0 is error 1", async (command) => {
+    const printedFailure = failed(await invoke({ command, cniVersion: "1.0.0" }));
+    expect(printedFailure).toMatchObject({
+      code: 1,
+      details: `configuration: 1.0.0; ${command} needs 1.1.0`,
+    });
+    expect(service.asked).toHaveLength(0);
+  });
+
+  test.each(["GC", "STATUS"])("%s with a faulty configuration is error 7", async (command) => {
+    const run = { command, cniVersion: "1.1.0", ipam: { server: "x" } };
+    expect(failed(await invoke(run)).code).toBe(7);
+  });
+});
+
+describe("token file", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "edge-ipam-token-"));
+    return () => rm(folder, { recursive: true });
+  });
+
+  test("is read at each call, without the line end", async () => {
+    const tokenFile = join(folder, "token");
+    service.answerWith(allocated(allocation(4)));
+    await writeFile(tokenFile, "first-token\n");
+    expect((await invoke({ ipam: { tokenFile } })).exitCode).toBe(0);
+    await writeFile(tokenFile, "second-token");
+    service.answerWith(released());
+    expect(await invoke({ command: "DEL", ipam: { tokenFile } })).toEqual(SILENT_SUCCESS);
+    expect(service.asked.map((asked) => asked.headers.authorization)).toEqual([
+      "Bearer first-token",
+      "Bearer second-token",
+    ]);
+  });
+
+  test.each<[string, string, number]>([
+    ["is empty", "\n", 7],
+    ["holds two words", "se cret", 7],
+    ["holds another alphabet", "sécret", 7],
+    ["is endless", "se-cret".repeat(10_000), 5],
+  ])("that %s is named, and its content never", async (_, content, code) => {
+    const tokenFile = join(folder, "token");
+    await writeFile(tokenFile, content);
+    const printedFailure = failed(await invoke({ ipam: { tokenFile } }));
+    expect(printedFailure.code).toBe(code);
+    expect(printedFailure.msg).toContain(tokenFile);
+    expect(JSON.stringify(printedFailure)).not.toMatch(/cret/);
+    expect(service.asked).toHaveLength(0);
+  });
+
+  test.each([
+    ["is missing", "none", "ENOENT"],
+    ["is a folder", "", "not a file"],
+  ])("that %s is error 5 with the path and the reason", async (_, name, reason) => {
+    const tokenFile = join(folder, name);
+    const printedFailure = failed(await invoke({ ipam: { tokenFile } }));
+    expect(printedFailure.code).toBe(5);
+    expect(printedFailure.msg).toContain(`${JSON.stringify(tokenFile)} cannot be read (${reason})`);
+  });
+});
