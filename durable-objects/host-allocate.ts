@@ -45,12 +45,6 @@ export async function allocateFor(
   const { policy: source, now } = parts.host.runtime;
   const known = source.held(now())?.policy ?? source.peek() ?? (await source.current(now()))?.policy;
   if (known === undefined) return err(rejection("policy_unavailable", {}, 1));
-  const { maintenance, maintenanceReason } = known.config;
-  if (maintenance) {
-    return err(
-      rejection("maintenance", maintenanceReason === undefined ? {} : { reason: maintenanceReason }),
-    );
-  }
   const attempts = wishes(request).map(([family, count]) => attemptOf(parts, request, family, count));
   const shut = await familiesLeftShort(request, attempts);
   const searched = attempts.map(async (attempt): Promise<Searched> => {

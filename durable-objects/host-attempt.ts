@@ -47,6 +47,7 @@ export type AttemptRefusal = Rejection<
   | "idempotency_key_released"
   | "idempotency_key_reused"
   | "in_progress"
+  | "maintenance"
   | "outcome_unknown"
   | "policy_unavailable"
   | "deadline_exceeded"

@@ -29,6 +29,7 @@ export class HostMemory {
   #affinities: Map<string, Affinity> | undefined;
   #borrowed: Set<string> | undefined;
   readonly #hints = new Map<string, Hint>();
+  readonly #onTheWay = new Map<string, number>();
   #refusals: { at: number; code: Code }[] = [];
 
   constructor(store: Store) {
@@ -80,11 +81,26 @@ export class HostMemory {
     }
   }
 
-  /** Whether a block may have room: by its figures, or since nobody knows. */
+  /** Whether a block may have room for one more: by its figures and who is on the way, or since nobody knows. */
   mayHaveRoom(block: string, now: number): boolean {
     const counts = this.#hints.get(block)?.counts;
-    if (counts === undefined || counts.available > 0) return true;
+    if (counts === undefined || counts.available > (this.#onTheWay.get(block) ?? 0)) return true;
     return counts.nextFreeAt !== undefined && counts.nextFreeAt <= now;
+  }
+
+  /**
+   * Counts a request that goes to a block, until it has come back.
+   * Why: of many requests at once only as many go to a block as it has room for.
+   */
+  async visiting<T>(block: string, wanted: number, visit: () => Promise<T>): Promise<T> {
+    this.#onTheWay.set(block, (this.#onTheWay.get(block) ?? 0) + wanted);
+    try {
+      return await visit();
+    } finally {
+      const left = (this.#onTheWay.get(block) ?? 0) - wanted;
+      if (left > 0) this.#onTheWay.set(block, left);
+      else this.#onTheWay.delete(block);
+    }
   }
 
   /** Counts a refusal; nothing is written. */

@@ -4,7 +4,7 @@
  */
 import { parseAddress } from "../src/core/address.ts";
 import type { BlockCounts } from "../src/core/allocation.ts";
-import type { Considered, Family, Shortfall } from "../src/core/errors.ts";
+import { type Considered, type Family, rejection, type Shortfall } from "../src/core/errors.ts";
 import { CONSIDERED_REFUSAL_MAX } from "../src/core/limits.ts";
 import { boundConsidered, type SearchEnd, shortageCode } from "../src/core/placement.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
@@ -34,6 +34,8 @@ const ASK_LOT = 16;
 const ASK_MAX = 512;
 /** Own blocks asked before another one is claimed. */
 const ASK_BEFORE_CLAIM = 32;
+/** Figures so young are believed before a claim, though not before a refusal, ms. */
+const FRESH_MS = 1_000;
 /** Changes of policy that one request follows. */
 const RESTARTS_MAX = 4;
 
@@ -90,6 +92,7 @@ export class HostSearch {
   }
 
   async #under(policy: CompiledPolicy): Promise<SearchResult | { readonly kind: "policy_changed" }> {
+    if (policy.config.maintenance) return await this.#inMaintenance(policy);
     const choice = choosePools(policy, this.#poolRequest());
     if (this.#isShut && choice.ok) return await this.#partReplayed(policy, choice.value);
     const first = choice.ok
@@ -143,11 +146,11 @@ export class HostSearch {
   ): Promise<SearchResult | { readonly kind: "policy_changed" }> {
     const { policy } = leased;
     await this.#recoverRows(leased, pools);
-    const asked = await this.#askOwn(pools, policy, ASK_BEFORE_CLAIM);
+    const asked = await this.#askOwn(pools, policy, ASK_BEFORE_CLAIM, FRESH_MS);
     if (asked !== "go_on") return finish(asked);
     const claims = await this.#claimBlocks(leased, pools);
     if (claims.step !== "go_on") return finish(claims.step);
-    const askedAll = await this.#askOwn(pools, policy, ASK_MAX);
+    const askedAll = await this.#askOwn(pools, policy, ASK_MAX, 0);
     if (askedAll !== "go_on") return finish(askedAll);
     const mayBorrow = !claims.capReached && policy.config.autoAllocateBlocks && !policy.config.strictAffinity;
     const others = mayBorrow
@@ -165,6 +168,15 @@ export class HostSearch {
     };
     const all = [...considered, ...claims.considered, ...this.#blocks, ...others.considered];
     return this.#short(shortageCode(end), all, { ...end, owned: this.#ownedRows(), cap });
+  }
+
+  /** Refuses only under a lease: what was known before may have ended. */
+  async #inMaintenance(policy: CompiledPolicy): Promise<SearchResult | { readonly kind: "policy_changed" }> {
+    const leased = await this.#lease();
+    if (leased === undefined) return { kind: "refused", refusal: this.#noPolicy() };
+    if (leased.policy.version !== policy.version) return { kind: "policy_changed" };
+    const { maintenanceReason: reason } = policy.config;
+    return { kind: "refused", refusal: rejection("maintenance", reason === undefined ? {} : { reason }) };
   }
 
   async #lookUp(policy: CompiledPolicy): Promise<Step> {
@@ -185,7 +197,8 @@ export class HostSearch {
 
   async #visit(seat: Seat, policy: CompiledPolicy): Promise<Step> {
     this.#asked.add(seat.block);
-    const result = await this.#attempt.take(seat, policy);
+    const take = () => this.#attempt.take(seat, policy);
+    const result = await this.#host.memory.visiting(seat.block, Math.max(1, this.#attempt.missing), take);
     this.#consider(seat, result);
     if (result.kind === "lost" && seat.isOwn) await this.#recoverLost(seat.block);
     return await this.#follow(result, policy);
@@ -223,12 +236,19 @@ export class HostSearch {
   }
 
   /** Own blocks that the hints call full: others release addresses without this Host hearing of it. */
-  async #askOwn(pools: readonly CompiledPool[], policy: CompiledPolicy, limit: number): Promise<Step> {
-    const { memory } = this.#host;
-    const seats = this.#ownSeats(pools).filter(({ block }) => !this.#asked.has(block));
-    seats.sort(
-      (one, other) => (memory.hint(one.block)?.seenAt ?? 0) - (memory.hint(other.block)?.seenAt ?? 0),
+  async #askOwn(
+    pools: readonly CompiledPool[],
+    policy: CompiledPolicy,
+    limit: number,
+    freshMs: number,
+  ): Promise<Step> {
+    const { memory, runtime } = this.#host;
+    const seenAt = ({ block }: Seat): number => memory.hint(block)?.seenAt ?? 0;
+    const oldest = runtime.now() - freshMs;
+    const seats = this.#ownSeats(pools).filter(
+      (seat) => !this.#asked.has(seat.block) && (freshMs === 0 || seenAt(seat) < oldest),
     );
+    seats.sort((one, other) => seenAt(one) - seenAt(other));
     for (let begin = 0; begin < Math.min(seats.length, limit); begin += ASK_LOT) {
       const lot = seats.slice(begin, begin + ASK_LOT);
       const rooms = await Promise.all(lot.map((seat) => this.#room(seat, policy)));
@@ -287,11 +307,17 @@ export class HostSearch {
           });
           break;
         }
+        const seat: Seat = { pool, block: claimed.block, isOwn: true };
+        // Shared with others: those who came first have filled it.
+        if (claimed.counts.available > 0 && !this.#mayHaveRoom(seat)) continue;
         const before = this.#attempt.missing;
-        const step = await this.#visit({ pool, block: claimed.block, isOwn: true }, policy);
+        const step = await this.#visit(seat, policy);
         if (step !== "go_on") return { step, capReached: false, considered };
-        // A new block without a usable address: more of the same would only be wasted.
-        if (this.#attempt.missing === before) break;
+        // A new block that has no usable address: more of the same would only be wasted. One that others
+        // have filled in the meantime is no reason to stop.
+        const counts = this.#host.memory.hint(claimed.block)?.counts;
+        const isUnusable = counts === undefined || (counts.allocated === 0 && counts.cooling === 0);
+        if (this.#attempt.missing === before && isUnusable) break;
       }
     }
     return { step: "go_on", capReached: this.#ownedRows() >= cap, considered };

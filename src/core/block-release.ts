@@ -96,14 +96,15 @@ export function releaseAddress(
   }
   if (row?.current === undefined) return notAllocated(row, item, cooldownMs);
   const { handle, sequenceNumber, host } = row.current;
+  // First, so that a guess tells an agent nothing about an address of another host.
+  if (item.onlyHost !== undefined && item.onlyHost !== host) {
+    return { kind: "rejected", address, code: "host_mismatch", sequenceNumber };
+  }
   if (item.sequenceNumber !== undefined && item.sequenceNumber !== sequenceNumber) {
     return { kind: "rejected", address, code: "sequence_mismatch", sequenceNumber };
   }
   if (item.handle !== undefined && item.handle !== handle) {
     return { kind: "rejected", address, code: "handle_mismatch", sequenceNumber };
-  }
-  if (item.onlyHost !== undefined && item.onlyHost !== host) {
-    return { kind: "rejected", address, code: "host_mismatch", sequenceNumber };
   }
   const released = end(draft, row);
   return { kind: "released", address, handle, freeAt: freeAt(released, cooldownMs), sequenceNumber };
