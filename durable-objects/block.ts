@@ -15,10 +15,12 @@ import {
 import { claim, noteRetired, releaseAffinity, retire, retireDueAt } from "../src/core/block-affinity.ts";
 import { allocate, reuse, undo } from "../src/core/block-allocate.ts";
 import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
+import { noteBorrowed } from "../src/core/block-routes.ts";
 import { type Cidr, parseCidr } from "../src/core/cidr.ts";
 import { invariant } from "../src/core/invariant.ts";
 import { inRanges } from "../src/core/ordinal.ts";
 import type * as rpc from "../src/rpc/block.ts";
+import { BlockLending } from "./block-lending.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
 import {
@@ -32,20 +34,24 @@ import {
 import { type Counters, Store } from "./storage/store.ts";
 
 /** How long the alarm waits before it tries again what it could not do, ms. */
-const RETIRE_RETRY_MS = 5_000;
+const ALARM_RETRY_MS = 5_000;
 
 export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
   readonly #store: Store;
   readonly #runtime: Runtime;
   readonly #times: BlockTimes;
+  readonly #lending: BlockLending;
   #loaded: LoadedBlock | undefined;
   #cidr: { readonly text: string; readonly cidr: Cidr } | undefined;
   #alarmAt: number | undefined;
+  /** A report of figures is on its way. */
+  #isAnnouncing = false;
 
   constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
     super(ctx, env);
     this.#runtime = runtime;
     this.#times = runtime.settings;
+    this.#lending = new BlockLending(runtime);
     this.#store = new Store(ctx.storage, BLOCK_MIGRATIONS);
   }
 
@@ -95,13 +101,13 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
 
   async releaseHandle(request: rpc.ReleaseHandleRequest): Promise<rpc.ReleaseHandleAnswer> {
     this.#store.countCall("releaseHandle");
-    const policy = { reserved: [], cooldownMs: request.cooldownMs };
+    const policy = { reserved: request.reserved ?? [], cooldownMs: request.cooldownMs };
     return { keys: this.#release(request.block, policy, (draft) => releaseHandle(draft, request)) };
   }
 
   async releaseAddresses(request: rpc.ReleaseAddressesRequest): Promise<rpc.ReleaseAddressesAnswer> {
     this.#store.countCall("releaseAddresses");
-    const policy = { reserved: [], cooldownMs: request.cooldownMs };
+    const policy = { reserved: request.reserved ?? [], cooldownMs: request.cooldownMs };
     const outcomes = this.#release(request.block, policy, (draft) =>
       request.items.map((item) => releaseAddress(draft, item, request.cooldownMs)),
     );
@@ -113,15 +119,21 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     return view(this.#read(request.block), request);
   }
 
-  /** Retires the block when it is ownerless and empty, and tells the Pool until it has heard. */
+  /** Tells the Pool what it has not heard: which addresses are lent, and that the block has retired. */
   override async alarm(): Promise<void> {
     this.#store.countCall("alarm");
     this.#alarmAt = undefined;
     try {
-      await this.#retire();
+      const known = this.#store.row<{ header: string }>("SELECT header FROM block WHERE id = 1");
+      if (known === undefined) return;
+      const { block } = JSON.parse(known.header) as { block: string };
+      await this.#lending.tell(() => this.#read(block));
+      const { header } = this.#read(block);
+      if (this.#lending.owes(header)) this.#arm(this.#runtime.now() + ALARM_RETRY_MS);
+      if (header?.owner === undefined) await this.#retire(block);
     } catch {
       // Whatever failed, the alarm must live on: the Pool waits for this block's word.
-      this.#setAlarm(this.#runtime.now() + RETIRE_RETRY_MS);
+      this.#arm(this.#runtime.now() + ALARM_RETRY_MS);
     }
   }
 
@@ -129,13 +141,9 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     return this.#store.counters;
   }
 
-  async #retire(): Promise<void> {
-    const known = this.#store.row<{ header: string }>("SELECT header FROM block WHERE id = 1");
-    if (known === undefined) return;
-    const { block, owner } = JSON.parse(known.header) as { block: string; owner?: string };
-    if (owner !== undefined) return;
+  async #retire(block: string): Promise<void> {
     const leased = await this.#runtime.policy.current(this.#runtime.now());
-    if (leased === undefined) return this.#setAlarm(this.#runtime.now() + RETIRE_RETRY_MS);
+    if (leased === undefined) return this.#arm(this.#runtime.now() + ALARM_RETRY_MS);
     const cooldownMs = leased.policy.config.ipCooldownSeconds * 1000;
     const { epoch, header } = this.#decide(block, (draft) => {
       const told = retire(draft, cooldownMs);
@@ -150,7 +158,7 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     this.#decide(block, (draft) => noteRetired(draft, epoch));
   }
 
-  /** Runs a release and tells the owner, or the Pool, when others may gain by it. */
+  /** Runs a release; the owner, or the Pool, hears of it: at once when others may gain by it. */
   #release<T>(block: string, policy: rpc.BlockPolicy, release: (draft: BlockDraft) => T): T {
     const { answer, changed, after, draft } = this.#decide(block, (working) => {
       const before = countBlock(working, policy);
@@ -160,7 +168,21 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
       return { answer: released, changed: transition(before, counted), after: counted, draft: working };
     });
     if (changed.gainedRoom || changed.emptied) this.#announce(draft, block, after);
+    else if (draft.changes().rows.length > 0) this.#announceSoon(block, policy);
     return answer;
+  }
+
+  /** One report stands for all releases until it is due: figures of a directory are no older. */
+  #announceSoon(block: string, policy: rpc.BlockPolicy): void {
+    if (this.#isAnnouncing) return;
+    this.#isAnnouncing = true;
+    const due = this.#runtime.sleep(this.#runtime.settings.reportMs).then(() => {
+      this.#isAnnouncing = false;
+      const draft = this.#read(block);
+      this.#announce(draft, block, countBlock(draft, policy));
+    });
+    // An object that ends before owes a better guess, nothing else.
+    due.catch(() => undefined);
   }
 
   /** Lets the directory know; losing it costs only a worse guess, so nobody waits. */
@@ -181,19 +203,32 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
   #decide<T>(block: string, decide: (draft: BlockDraft) => T): T {
     const now = this.#runtime.now();
     const cidr = this.#cidrOf(block);
-    const { answer, loaded, draft } = this.#store.transaction(() => {
+    const { answer, loaded, draft, lent } = this.#transaction(() => {
       const current = this.#fresh(block);
       const working = new BlockDraft(current.state, cidr, now, this.#times);
       const decided = decide(working);
+      const isLent = noteBorrowed(current.state, working);
+      if (isLent) this.#arm(now + ALARM_RETRY_MS);
       saveBlock(this.#store, working.changes());
-      return { answer: decided, loaded: current, draft: working };
+      return { answer: decided, loaded: current, draft: working, lent: isLent };
     });
     const changes = draft.changes();
     if (changes.header === undefined && changes.rows.length === 0) return answer;
     const state = applyChanges(loaded.state, changes);
     const headerText = state.header === undefined ? undefined : JSON.stringify(state.header);
     this.#loaded = { state, stamp: stampOf(headerText, Math.max(state.header?.counter ?? 0, state.counter)) };
+    if (lent) void this.#lending.tell(() => this.#read(block));
     return answer;
+  }
+
+  /** What was armed inside a transaction that failed is not known to be armed. */
+  #transaction<T>(work: () => T): T {
+    try {
+      return this.#store.transaction(work);
+    } catch (failure) {
+      this.#alarmAt = undefined;
+      throw failure;
+    }
   }
 
   /** The state in memory if storage has not moved on (an old instance may have lived on), else a new load. */
@@ -225,10 +260,15 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
   /** Part of the same commit as the decision: a due time must not be lost between two writes. */
   #armRetire(draft: BlockDraft, cooldownMs: number): void {
     const due = retireDueAt(draft, cooldownMs);
-    if (due !== undefined && due !== this.#alarmAt) this.#setAlarm(due);
+    if (due === undefined) return;
+    // After a wake nobody knows what the stored alarm is for: it may be for what the Pool has not heard.
+    const isOwed = this.#alarmAt === undefined && this.#lending.owes(draft.header);
+    this.#arm(isOwed ? Math.min(due, draft.now + ALARM_RETRY_MS) : due);
   }
 
-  #setAlarm(due: number): void {
+  /** One alarm for all that is due: the earliest. Its handler finds out what is due. */
+  #arm(due: number): void {
+    if (this.#alarmAt !== undefined && this.#alarmAt <= due) return;
     this.#alarmAt = due;
     void this.ctx.storage.setAlarm(due);
   }

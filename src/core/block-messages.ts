@@ -162,6 +162,8 @@ export interface ReleaseHandleRequest {
   readonly handle: string;
   readonly keys: readonly { readonly key: string; readonly finalAfter: number }[];
   readonly cooldownMs: number;
+  /** What is no room for others; absent: nothing is reserved. */
+  readonly reserved?: OrdinalRanges;
   /** An agent's reach: only addresses of this host. */
   readonly onlyHost?: string;
 }
@@ -207,6 +209,8 @@ export interface ReleaseAddressesRequest {
   readonly block: string;
   readonly items: readonly AddressRelease[];
   readonly cooldownMs: number;
+  /** What is no room for others; absent: nothing is reserved. */
+  readonly reserved?: OrdinalRanges;
 }
 
 export interface ReleaseAddressesAnswer {

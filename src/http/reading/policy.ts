@@ -54,6 +54,15 @@ export function blockPolicyOf(policy: CompiledPolicy, pool: CompiledPool, block:
   return { reserved: reservedOrdinals(policy, pool, block), cooldownMs: cooldownMsOf(policy) };
 }
 
+/** What a release tells its block; of a block outside all pools nothing is held back. */
+export function releasePolicyOf(policy: CompiledPolicy, block: string): BlockPolicy {
+  const cidr = storedCidr(block);
+  const pool = poolOfBlock(policy, cidr);
+  return pool === undefined
+    ? { reserved: [], cooldownMs: cooldownMsOf(policy) }
+    : blockPolicyOf(policy, pool, cidr);
+}
+
 /** Milliseconds for which a released address cools. */
 export function cooldownMsOf(policy: CompiledPolicy): number {
   return policy.config.ipCooldownSeconds * 1000;

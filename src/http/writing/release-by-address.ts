@@ -11,7 +11,7 @@ import type { AddressRelease, AddressReleaseOutcome } from "../../rpc/block.ts";
 import type { Principal } from "../auth.ts";
 import { mapBounded } from "../concurrency.ts";
 import type { Call } from "../operation.ts";
-import { cooldownMsOf } from "../reading/policy.ts";
+import { releasePolicyOf } from "../reading/policy.ts";
 
 type Item = Pick<AddressRelease, "address" | "handle" | "sequenceNumber">;
 
@@ -46,7 +46,7 @@ export async function releaseAddresses(
   await mapBounded([...byBlock], async ([block, indexes]) => {
     const answer = await call.ports.block(block).releaseAddresses({
       block,
-      cooldownMs: cooldownMsOf(policy),
+      ...releasePolicyOf(policy, block),
       items: indexes.map((index) => ({
         ...(items[index] as Item),
         ...(force ? { force } : {}),

@@ -12,7 +12,7 @@ import type { KeyRow, SettleItem } from "../../rpc/handle-index.ts";
 import { mapBounded } from "../concurrency.ts";
 import type { Call } from "../operation.ts";
 import { releaseOnWire } from "../present/allocation.ts";
-import { cooldownMsOf } from "../reading/policy.ts";
+import { releasePolicyOf } from "../reading/policy.ts";
 import type { Wire } from "../schemas/components.ts";
 
 type Outcomes = Wire["ReleaseOutcome"][];
@@ -75,7 +75,7 @@ async function releaseInBlock(
     block,
     handle,
     keys: rows.map(({ key, until }) => ({ key, finalAfter: until })),
-    cooldownMs: cooldownMsOf(policy),
+    ...releasePolicyOf(policy, block),
     ...(host === undefined ? {} : { onlyHost: host }),
   });
   return rows.map((row) => {

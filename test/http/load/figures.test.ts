@@ -1,0 +1,64 @@
+/**
+ * Figures and reasons that come from directories keep up with what blocks do.
+ * A directory may be late by the report time, and by no more.
+ */
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { HttpClient } from "../../support/http-client.ts";
+import { type Service, startService } from "../../support/service.ts";
+import { pause } from "./recorder.ts";
+
+const settings = { reportMs: 200 };
+/** The report time, and what two calls take on a busy machine. */
+const knownMs = settings.reportMs + 800;
+
+let service: Service;
+let client: HttpClient;
+
+beforeEach(async () => {
+  const vars = { TEST_SETTINGS: JSON.stringify(settings) };
+  service = await startService({ entry: "test/support/entry.ts", vars });
+  client = new HttpClient(() => service.url);
+  await client.must("PUT", "/v1/pools/one", { cidr: "10.11.0.0/28", blockSize: 28 });
+  for (const host of ["owner", "other"]) await client.must("PUT", `/v1/hosts/${host}`, { labels: {} });
+});
+
+afterEach(async () => {
+  client.close();
+  await service.stop();
+});
+
+function allocate(host: string, handle: string, count = 1) {
+  return client.send("POST", "/v1/allocations", { host, handle, ipv4: { count } });
+}
+
+interface Usage {
+  readonly allocated: string;
+  readonly available: string;
+}
+
+async function usage(): Promise<Usage> {
+  const pool = (await client.must("GET", "/v1/pools/one")) as { usage?: Usage };
+  return pool.usage!;
+}
+
+it("I14: a release that leaves the block in use reaches the pool's figures", async () => {
+  expect((await allocate("owner", "keep", 3)).status).toBe(201);
+  expect((await allocate("owner", "gone", 2)).status).toBe(201);
+  await pause(knownMs);
+  expect(await usage()).toMatchObject({ allocated: "5", available: "11" });
+  await client.must("DELETE", "/v1/handles/gone");
+  await pause(knownMs);
+  expect(await usage()).toMatchObject({ allocated: "3", available: "13" });
+});
+
+it("a release in a block that is full but for reserved addresses gives room to others", async () => {
+  await client.must("PUT", "/v1/reservations/half", { reservedCIDRs: ["10.11.0.0/29"] });
+  expect((await allocate("owner", "keep", 7)).status).toBe(201);
+  expect((await allocate("owner", "gone", 1)).status).toBe(201);
+  expect((await allocate("other", "none")).body.code).toBe("pool_exhausted");
+  await client.must("DELETE", "/v1/handles/gone");
+  await pause(knownMs);
+  const { status, body } = await allocate("other", "borrows");
+  expect(body.code).toBeUndefined();
+  expect(status).toBe(201);
+});
