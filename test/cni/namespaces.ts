@@ -23,11 +23,26 @@ export function whyNoBridge(): string | undefined {
   return undefined;
 }
 
+/** Says why namespaces have no IPv6 here, or `undefined` if they have. */
+export function whyNoIpv6(): string | undefined {
+  const probe = `eipam-${process.pid}-probe6`;
+  spawnSync("ip", ["netns", "add", probe]);
+  const args = ["-n", probe, "address", "add", "fd00:231::1/128", "dev", "lo"];
+  const added = spawnSync("ip", args, { encoding: "utf8" });
+  spawnSync("ip", ["netns", "delete", probe]);
+  return added.status === 0 ? undefined : `no IPv6 in namespaces: ${added.stderr?.trim()}`;
+}
+
 interface KernelAddress {
   local: string;
   prefixlen: number;
   scope: string;
+  tentative?: boolean;
 }
+
+/** Duplicate address detection takes a second or two where it is on. */
+const SETTLE_TRIES_MAX = 50;
+const SETTLE_PAUSE_MS = 100;
 
 /** A bridge and namespaces on it, all this process's own. */
 export class BridgedNetwork {
@@ -45,9 +60,15 @@ export class BridgedNetwork {
 
   /** Runs the bridge plugin, which finds the IPAM plugin in `ipamFolder`. */
   attach(
-    command: "ADD" | "DEL",
+    command: "ADD" | "CHECK" | "DEL",
     namespace: string,
-    options: { containerId: string; ipamFolder: string; ipam: Record<string, unknown>; args?: string },
+    options: {
+      containerId: string;
+      ipamFolder: string;
+      ipam: Record<string, unknown>;
+      args?: string;
+      prevResult?: unknown;
+    },
   ): Promise<Finished> {
     const netconf = {
       cniVersion: "1.0.0",
@@ -57,6 +78,7 @@ export class BridgedNetwork {
       isGateway: false,
       ipMasq: false,
       ipam: { type: "edge-ipam", ...options.ipam },
+      ...(options.prevResult === undefined ? {} : { prevResult: options.prevResult }),
     };
     return runProgram(`${bridgeFolder}/bridge`, [], {
       env: {
@@ -72,14 +94,18 @@ export class BridgedNetwork {
     });
   }
 
-  /** Lists the addresses that the kernel has on eth0 in a namespace, with their prefix. */
+  /** Lists the addresses that eth0 has in a namespace, with their prefix, once none is tentative. */
   async addressesOf(namespace: string): Promise<string[]> {
-    const shown = await mustRun("ip", ["-n", namespace, "-json", "address", "show", "dev", "eth0"]);
-    const links = JSON.parse(shown.stdout) as { addr_info?: KernelAddress[] }[];
-    return links
-      .flatMap((link) => link.addr_info ?? [])
-      .filter((info) => info.scope === "global")
-      .map((info) => `${info.local}/${info.prefixlen}`);
+    for (let tries = 0; tries < SETTLE_TRIES_MAX; tries += 1) {
+      const shown = await mustRun("ip", ["-n", namespace, "-json", "address", "show", "dev", "eth0"]);
+      const links = JSON.parse(shown.stdout) as { addr_info?: KernelAddress[] }[];
+      const global = links.flatMap((link) => link.addr_info ?? []).filter((info) => info.scope === "global");
+      if (global.every((info) => info.tentative !== true)) {
+        return global.map((info) => `${info.local}/${info.prefixlen}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_PAUSE_MS));
+    }
+    throw new Error(`an address of ${namespace} stays tentative`);
   }
 
   /** Removes everything; what is gone already does not matter. */
