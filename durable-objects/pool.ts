@@ -3,12 +3,13 @@
  * May import: core, rpc, platform. Every answer about ownership carries a fresh epoch, stored first.
  */
 import { DurableObject } from "cloudflare:workers";
-import { type BlockGrid, blockAt, blockGrid, positionOf } from "../src/core/block-grid.ts";
+import { type BlockGrid, blockAt, blockGrid, positionOf, rangeAt } from "../src/core/block-grid.ts";
 import { nextEpoch } from "../src/core/epoch.ts";
-import { returning, taking } from "../src/core/extents.ts";
+import { firstFree, returning, taking } from "../src/core/extents.ts";
 import { invariant } from "../src/core/invariant.ts";
-import type { ClaimWish } from "../src/core/pool-claim.ts";
+import { type ClaimWish, isLikelyClaimable } from "../src/core/pool-claim.ts";
 import { poolUsage } from "../src/core/pool-usage.ts";
+import { borrowedOrdinals } from "../src/core/routes.ts";
 import type {
   BlockReport,
   DirectoryEntry,
@@ -18,6 +19,7 @@ import type {
   PoolTarget,
   PoolUsageView,
 } from "../src/rpc/pool.ts";
+import { PoolRoutes } from "./pool-routes.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
 import { PoolMemory } from "./storage/pool-memory.ts";
@@ -38,6 +40,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
   readonly #store: Store;
   readonly #rows: PoolRows;
   readonly #memory: PoolMemory;
+  readonly #routes: PoolRoutes;
 
   constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
     super(ctx, env);
@@ -45,6 +48,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     this.#store = new Store(ctx.storage, POOL_MIGRATIONS);
     this.#rows = new PoolRows(this.#store);
     this.#memory = new PoolMemory(this.#rows);
+    this.#routes = new PoolRoutes(this.#store, this.#rows);
   }
 
   counters(): Counters {
@@ -58,12 +62,13 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
       if (choice.kind === "none") return { kind: "none" };
       if (choice.kind === "free") {
         this.#rows.changeExtents(taking(this.#rows, choice.position));
-        return this.#claimed(pool, choice.position, request.owner, event);
+        return this.#claimed(pool, choice.position, request.owner, event, undefined);
       }
       const { position, owner } = choice.block;
-      if (choice.kind === "own") return this.#claimed(pool, position, request.owner, event);
+      const row = this.#rows.block(position);
+      if (choice.kind === "own") return this.#claimed(pool, position, request.owner, event, row);
       invariant(owner !== undefined, "only an owned block is asked back");
-      const claimed = this.#claimed(pool, position, owner, event);
+      const claimed = this.#claimed(pool, position, owner, event, row);
       return { ...claimed, kind: "reclaim", owner };
     });
   }
@@ -76,7 +81,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
       if (row === undefined || row.state === "free") {
         this.#rows.changeExtents(taking(this.#rows, position));
       }
-      const { epoch } = this.#claimed(pool, position, request.owner, event);
+      const { epoch } = this.#claimed(pool, position, request.owner, event, row);
       return { kind: "claim", epoch, terminating: pool.terminating };
     });
   }
@@ -85,12 +90,15 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     return this.#decide("release", request, (event) => {
       const position = blockPosition(event.grid, request.block);
       const row = this.#rows.block(position);
-      if (row?.epoch !== request.epoch) return { applied: false };
+      if (row?.epoch !== request.epoch) {
+        this.#endRoute(row, request, event);
+        return { applied: false };
+      }
       // Without an owner at this epoch, an earlier copy of the message has done it.
       if (row.owner === undefined) return { applied: true };
       if (row.owner !== request.owner) return { applied: false };
-      if (request.draining) this.#put({ ...row, state: "draining", owner: undefined });
-      else this.#free(row);
+      if (request.draining) this.#put({ ...row, ...UNOWNED, state: "draining" }, row, event);
+      else this.#free(row, event);
       return { applied: true };
     });
   }
@@ -99,14 +107,55 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     return this.#decide("retired", request, (event) => {
       const row = this.#rows.block(blockPosition(event.grid, request.block));
       if (row?.epoch !== request.epoch) return { applied: false };
-      if (row.state !== "free") this.#free(row);
+      if (row.state !== "free") this.#free(row, event);
       return { applied: true };
     });
   }
 
   async report(request: Request<"report">): Answer<"report"> {
     const event = this.#begin("report", request);
-    return { accepted: this.#learn(request.blocks, event) };
+    const confirmed = this.#hear(request.blocks, event);
+    const figures = request.blocks.filter(
+      ({ counts, confirmed: word }) => counts !== undefined || word === undefined,
+    );
+    const accepted = this.#learn(figures, event);
+    return confirmed === 0 ? { accepted } : { accepted, confirmed };
+  }
+
+  async borrowed(request: Request<"borrowed">): Answer<"borrowed"> {
+    return this.#decide("borrowed", request, ({ grid, now }) => {
+      const position = blockPosition(grid, request.block);
+      const told = borrowedOrdinals(rangeAt(grid, position), request.addresses);
+      const applied = this.#routes.lend(this.#rows.block(position), position, request.version, told, now);
+      return { applied };
+    });
+  }
+
+  async routes(request: Request<"routes">): Answer<"routes"> {
+    const { grid } = this.#begin("routes", request);
+    return this.#routes.page(grid, request.after, request.limit, request.host);
+  }
+
+  async routesRevision(request: Request<"routesRevision">): Answer<"routesRevision"> {
+    this.#begin("routesRevision", request);
+    const { known, waitMs = 0 } = request;
+    if (known === this.#routes.revision && waitMs > 0) {
+      await this.#routes.wait(waitMs, (ms, signal) => this.#runtime.sleep(ms, signal));
+    }
+    return { revision: this.#routes.revision };
+  }
+
+  async mayClaim(request: Request<"mayClaim">): Answer<"mayClaim"> {
+    const { grid, now } = this.#begin("mayClaim", request);
+    const pool = this.#rows.pool();
+    if (pool === undefined) {
+      const everything = { first: 0n, last: grid.positions - 1n };
+      const source = { endingFrom: () => everything };
+      return { mayClaim: firstFree(source, grid.positions, 0n, request.excluded) !== undefined };
+    }
+    if (pool.terminating) return { mayClaim: false };
+    const choice = this.#memory.choose(this.#wish({ ...request, tried: [] }, grid), grid.positions, now);
+    return { mayClaim: isLikelyClaimable(choice, now, this.#runtime.settings.reclaimAgeMs) };
   }
 
   async borrowCandidates(request: Request<"borrowCandidates">): Answer<"borrowCandidates"> {
@@ -184,11 +233,16 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
   }
 
   #transaction<T>(work: () => T): T {
+    let isCommitted = false;
     try {
-      return this.#store.transaction(work);
+      const outcome = this.#store.transaction(work);
+      isCommitted = true;
+      return outcome;
     } catch (failure) {
       this.#memory.forget();
       throw failure;
+    } finally {
+      this.#routes.ended(isCommitted);
     }
   }
 
@@ -202,22 +256,55 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     };
   }
 
-  /** Issues an epoch and stores it with the block's owner. */
-  #claimed(pool: PoolRow, position: bigint, owner: string, { grid, now }: Event) {
+  /**
+   * Issues an epoch and stores it with the block's owner.
+   * Why: an epoch for the present owner begins no ownership, so a reclaim that fails moves no route.
+   */
+  #claimed(pool: PoolRow, position: bigint, owner: string, event: Event, before: BlockRow | undefined) {
     const epoch = nextEpoch(pool.incarnation, pool.lastEpoch);
     this.#rows.putLastEpoch(epoch);
-    this.#put({ position, state: "owned", owner, epoch, issuedAt: now });
-    return { kind: "claim" as const, block: blockAt(grid, position), epoch };
+    const isSame = before?.owner === owner;
+    const ownership = isSame ? before : { began: epoch, confirmed: undefined };
+    const { began, confirmed } = ownership;
+    const issued = { position, state: "owned", owner, epoch, issuedAt: event.now, began, confirmed } as const;
+    this.#put(issued, before, event);
+    return { kind: "claim" as const, block: blockAt(event.grid, position), epoch };
   }
 
-  #put(row: Omit<BlockRow, "counts">): void {
+  #put(row: Omit<BlockRow, "counts">, before: BlockRow | undefined, { now }: Event): void {
     this.#rows.putBlock(row);
+    this.#routes.noteOwnership(before, row, now);
     this.#memory.note(row);
   }
 
-  #free(row: BlockRow): void {
+  #free(row: BlockRow, event: Event): void {
     this.#rows.changeExtents(returning(this.#rows, row.position));
-    this.#put({ ...row, state: "free", owner: undefined });
+    this.#put({ ...row, ...UNOWNED, state: "free" }, row, event);
+  }
+
+  /** An owner that gave up at an epoch before the row's owns no more until it says so later. */
+  #endRoute(row: BlockRow | undefined, { owner, epoch }: Request<"release">, event: Event): void {
+    if (row === undefined || row.owner !== owner || epoch > row.epoch || epoch < row.began) return;
+    const isOver = row.confirmed !== undefined && row.confirmed <= epoch;
+    const confirmed = isOver ? undefined : row.confirmed;
+    this.#put({ ...row, began: epoch + 1, confirmed }, row, event);
+  }
+
+  /** Takes in what Hosts say of their own rows; of a former owner, or of a former ownership, nothing. */
+  #hear(reports: readonly BlockReport[], event: Event): number {
+    const words = reports.filter(({ confirmed }) => confirmed !== undefined);
+    if (words.length === 0 || this.#rows.pool() === undefined) return words.length;
+    this.#transaction(() => {
+      for (const { block, confirmed } of words) {
+        const position = positionOf(event.grid, block);
+        const row = position === undefined ? undefined : this.#rows.block(position);
+        if (row === undefined || confirmed === undefined || row.owner !== confirmed.owner) continue;
+        const { epoch } = confirmed;
+        const isNews = epoch >= row.began && epoch <= row.epoch && epoch > (row.confirmed ?? -1);
+        if (isNews) this.#put({ ...row, confirmed: epoch }, row, event);
+      }
+    });
+    return words.length;
   }
 
   /** Takes in reports; a row is written only where a block changed its kind. */
@@ -242,6 +329,9 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     };
   }
 }
+
+/** What a row is without an owner. */
+const UNOWNED = { owner: undefined, confirmed: undefined } as const;
 
 function blockPosition(grid: BlockGrid, block: string): bigint {
   const position = positionOf(grid, block);

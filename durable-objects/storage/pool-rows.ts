@@ -35,6 +35,18 @@ export const POOL_MIGRATIONS: Migrations = [
       CHECK (first <= last)
     ) STRICT, WITHOUT ROWID`,
   ],
+  // Ownership from before this version began at 0: any word of the present owner's Host counts.
+  [
+    "ALTER TABLE pool ADD COLUMN routes_revision INTEGER NOT NULL DEFAULT 0 CHECK (routes_revision >= 0)",
+    "ALTER TABLE block ADD COLUMN began INTEGER NOT NULL DEFAULT 0 CHECK (began >= 0)",
+    `ALTER TABLE block ADD COLUMN confirmed INTEGER
+      CHECK (confirmed IS NULL OR (state = 'owned' AND confirmed >= began))`,
+    `CREATE TABLE borrowed (
+      position BLOB PRIMARY KEY CHECK (length(position) = 16),
+      version INTEGER NOT NULL CHECK (version > 0),
+      addresses TEXT NOT NULL CHECK (json_valid(addresses))
+    ) STRICT, WITHOUT ROWID`,
+  ],
 ];
 
 /** The pool itself. Units: `lastEpoch` is the last one issued. */
@@ -45,11 +57,17 @@ export interface PoolRow {
   readonly lastEpoch: number;
   /** Set by a drain; a terminating pool refuses claims and lends nothing. */
   readonly terminating: boolean;
+  /** Rises with every change of a route. */
+  readonly routesRevision: number;
 }
 
 /** A block that exists or existed. Invariant: owned blocks alone have an owner. */
 export interface BlockRow extends DirectoryBlock {
   readonly state: "free" | "draining" | "owned";
+  /** The epoch from which on a word of the owner's Host is about this ownership. */
+  readonly began: number;
+  /** The latest epoch at which the owner's Host said that it is confirmed; absent: there is no route. */
+  readonly confirmed: number | undefined;
 }
 
 interface StoredBlock extends SqlRow {
@@ -59,10 +77,12 @@ interface StoredBlock extends SqlRow {
   epoch: number;
   issued_at: number;
   counts: string | null;
+  began: number;
+  confirmed: number | null;
 }
 
 const PAGE = 4096;
-const BLOCK_COLUMNS = "position, state, owner, epoch, issued_at, counts";
+const BLOCK_COLUMNS = "position, state, owner, epoch, issued_at, counts, began, confirmed";
 
 export class PoolRows implements ExtentSource {
   readonly #store: Store;
@@ -80,12 +100,13 @@ export class PoolRows implements ExtentSource {
       incarnation: Number(row.incarnation),
       lastEpoch: Number(row.last_epoch),
       terminating: row.terminating === 1,
+      routesRevision: Number(row.routes_revision),
     };
   }
 
   /** Makes the pool's own row and its free space: everything. */
-  create(pool: Omit<PoolRow, "lastEpoch" | "terminating">, positions: bigint): PoolRow {
-    const row = { ...pool, lastEpoch: epochFloor(pool.incarnation), terminating: false };
+  create(pool: Omit<PoolRow, "lastEpoch" | "terminating" | "routesRevision">, positions: bigint): PoolRow {
+    const row = { ...pool, lastEpoch: epochFloor(pool.incarnation), terminating: false, routesRevision: 0 };
     const columns = "(id, cidr, block_size, incarnation, last_epoch, terminating)";
     const values = [row.cidr, row.blockSize, row.incarnation, row.lastEpoch];
     this.#store.write(`INSERT INTO pool ${columns} VALUES (1, ?, ?, ?, ?, 0)`, ...values);
@@ -111,17 +132,21 @@ export class PoolRows implements ExtentSource {
 
   /** Writes a block's ownership; its counts stay unless it becomes free. */
   putBlock(block: Omit<BlockRow, "counts">): void {
-    const { position, state, owner, epoch, issuedAt } = block;
+    const { position, state, owner, epoch, issuedAt, began, confirmed } = block;
     this.#store.write(
-      `INSERT INTO block (position, state, owner, epoch, issued_at) VALUES (?, ?, ?, ?, ?)
+      `INSERT INTO block (position, state, owner, epoch, issued_at, began, confirmed)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (position) DO UPDATE SET state = excluded.state, owner = excluded.owner,
         epoch = excluded.epoch, issued_at = excluded.issued_at,
+        began = excluded.began, confirmed = excluded.confirmed,
         counts = CASE excluded.state WHEN 'free' THEN NULL ELSE counts END`,
       keyOf(position),
       state,
       owner ?? null,
       epoch,
       issuedAt,
+      began,
+      confirmed ?? null,
     );
   }
 
@@ -181,18 +206,20 @@ function blockRow(row: StoredBlock): BlockRow {
     epoch: row.epoch,
     issuedAt: row.issued_at,
     counts: row.counts === null ? undefined : (JSON.parse(row.counts) as BlockCounts),
+    began: row.began,
+    confirmed: row.confirmed ?? undefined,
   };
 }
 
 /** The key of a position: 16 bytes, big-endian. */
-function keyOf(position: bigint): ArrayBuffer {
+export function keyOf(position: bigint): ArrayBuffer {
   const view = new DataView(new ArrayBuffer(16));
   view.setBigUint64(0, position >> 64n);
   view.setBigUint64(8, position & 0xffff_ffff_ffff_ffffn);
   return view.buffer;
 }
 
-function positionIn(key: ArrayBuffer): bigint {
+export function positionIn(key: ArrayBuffer): bigint {
   const view = new DataView(key);
   return (view.getBigUint64(0) << 64n) | view.getBigUint64(8);
 }

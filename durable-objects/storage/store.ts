@@ -83,8 +83,11 @@ export class Store {
     }
   }
 
+  /** Tables of an older version are brought up to date before they are read. */
   #hasTables(): boolean {
     if (this.#version === undefined) this.#version = this.#readVersion();
+    const isOlder = this.#version > 0 && this.#version < this.#migrations.length;
+    if (isOlder) this.#storage.transactionSync(() => this.#migrate());
     return this.#version > 0;
   }
 

@@ -34,6 +34,8 @@ export interface BlockHeader {
   readonly hostReserved?: HostReserved;
   /** Epoch at which the Pool was told that the ownerless block is empty. */
   readonly retiredEpoch?: number;
+  /** Version of the set of addresses that other hosts hold; absent: it was always empty. */
+  readonly borrowedVersion?: number;
 }
 
 export interface HostReserved {
@@ -158,7 +160,9 @@ export class BlockDraft {
   putHeader(header: Omit<BlockHeader, "counter" | "at">): void {
     invariant(header.epoch >= (this.#header?.epoch ?? 0), "an epoch only rises");
     this.#counter = Math.max(this.#counter, counterFloor(header.incarnation));
-    this.#header = { ...header, counter: this.#counter, at: this.now };
+    const { borrowedVersion } = this.#header ?? {};
+    const kept = borrowedVersion === undefined ? {} : { borrowedVersion };
+    this.#header = { ...kept, ...header, counter: this.#counter, at: this.now };
   }
 
   /** Forgets all rows of an empty block; the header keeps the counter. */

@@ -43,6 +43,16 @@ export function chooseBlock(
   return block === undefined ? { kind: "none" } : { kind: "reclaim", block };
 }
 
+/**
+ * Tells whether a choice is likely to end in a block: a free one, or one that its owner can be asked for.
+ * Why: a block that is not known to be empty, or that was claimed a moment ago, is not given up.
+ */
+export function isLikelyClaimable(choice: ClaimChoice, now: number, reclaimAgeMs: number): boolean {
+  if (choice.kind !== "reclaim") return choice.kind !== "none";
+  const { counts, issuedAt } = choice.block;
+  return counts !== undefined && isEmpty(counts) && now - issuedAt >= reclaimAgeMs;
+}
+
 /** Milliseconds between two writes of a block that turns full and not full again and again. */
 const FULL_STORED_MS = 30_000;
 

@@ -3,6 +3,7 @@
  * Rule: every answer that concerns ownership carries a fresh epoch, stored first.
  */
 import type { BlockCounts } from "../core/allocation.ts";
+import type { Route } from "../core/routes.ts";
 
 /** Which incarnation of which pool is meant; every message says it. */
 export interface PoolTarget {
@@ -31,8 +32,19 @@ export type PoolClaimAnswer =
 
 export interface BlockReport {
   readonly block: string;
-  /** Absent when the block has retired. */
+  /** Absent when the block has retired; with `confirmed`: nothing is said of it. */
   readonly counts?: BlockCounts;
+  /** The owner's Host says that its row of the block is confirmed. */
+  readonly confirmed?: { readonly owner: string; readonly epoch: number };
+}
+
+/** One page of a pool's routes, in the order of addresses. */
+export interface RoutePage {
+  readonly routes: readonly Route[];
+  /** Where the next page begins; a page may be empty and have it. Absent: the end. */
+  readonly next?: string;
+  /** Of the page or older. */
+  readonly revision: number;
 }
 
 /** A block as the directory knows it; counts are hints, absent when nobody reported. */
@@ -83,9 +95,31 @@ export interface PoolPort {
   retired(
     request: PoolTarget & { readonly block: string; readonly epoch: number },
   ): Promise<{ readonly applied: boolean }>;
-  report(
-    request: PoolTarget & { readonly blocks: readonly BlockReport[] },
-  ): Promise<{ readonly accepted: number }>;
+  report(request: PoolTarget & { readonly blocks: readonly BlockReport[] }): Promise<{
+    readonly accepted: number;
+    /** How many words of owners' Hosts were heard; such a word is not to be repeated. */
+    readonly confirmed?: number;
+  }>;
+  /** A block tells the whole set of addresses that others than its owner hold; an older version changes nothing. */
+  borrowed(
+    request: PoolTarget & {
+      readonly block: string;
+      readonly version: number;
+      readonly addresses: readonly { readonly address: string; readonly host: string }[];
+    },
+  ): Promise<{ readonly applied: boolean }>;
+  /** Routes after a mark (a destination, or any range); all of them, or those to one host. */
+  routes(
+    request: PoolTarget & { readonly after?: string; readonly limit: number; readonly host?: string },
+  ): Promise<RoutePage>;
+  /** The revision of the routes: at once when it is another than the known one, else when it changes or after `waitMs`. */
+  routesRevision(
+    request: PoolTarget & { readonly known?: number; readonly waitMs?: number },
+  ): Promise<{ readonly revision: number }>;
+  /** Whether a claim of the owner might be answered with a block now, by the hints; nothing is issued. */
+  mayClaim(
+    request: PoolTarget & Pick<PoolClaimRequest, "owner" | "known" | "excluded">,
+  ): Promise<{ readonly mayClaim: boolean }>;
   /** Blocks in which others may have room, best hints first; `after` goes on where the last answer ended. */
   borrowCandidates(
     request: PoolTarget & {
