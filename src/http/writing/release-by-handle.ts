@@ -46,7 +46,9 @@ export async function releaseByHandle(
     if (open.length === 0) continue;
     const wakeAt = Math.max(...open.map(({ row }) => row.until)) + call.settings.skewMs + 1;
     if (call.deadlineAt !== undefined && wakeAt > call.deadlineAt) break;
-    await call.sleep(Math.max(0, wakeAt - call.now()));
+    // A block whose clock is behind this one says "not final" a little longer.
+    const leastMs = round === 0 ? 0 : call.settings.skewMs;
+    await call.sleep(Math.max(leastMs, wakeAt - call.now()));
   }
   return err(rejection("in_progress", { handle }, IN_PROGRESS_RETRY_AFTER_SECONDS));
 }

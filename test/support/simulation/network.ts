@@ -19,6 +19,8 @@ export interface NetworkFaults {
   loseAnswer?: number;
   /** Of the lost messages, the share that the caller learns of as a lost connection. */
   noticed?: number;
+  /** Chance that a caller is told of a lost connection though its request is only late. */
+  misreport?: number;
   /** Chance that a request is delivered twice; only for methods that are marked retryable. */
   duplicate?: number;
 }
@@ -88,11 +90,17 @@ export class Network {
 
   /** Puts a message on its way; chance decides here when it arrives, and whether. */
   send(message: Message): void {
-    const { loseRequest = 0, loseAnswer = 0, duplicate = 0, noticed = 0 } = this.faults;
+    const { loseRequest = 0, loseAnswer = 0, duplicate = 0, noticed = 0, misreport = 0 } = this.faults;
     const isRequest = message.kind === "request";
     if (isRequest) this.#counters.call(message.from.className, message.to.className, message.method);
     if (this.#random.chance(isRequest ? loseRequest : loseAnswer)) {
       this.#lose(message, this.#random.chance(noticed) ? "error" : "silent");
+      return;
+    }
+    if (isRequest && this.#random.chance(misreport)) {
+      this.#counters.event("misreport");
+      this.fail(message, "connection_lost");
+      this.#dispatch(message, this.#random.between(0, this.faults.lateMax ?? LATE_MAX));
       return;
     }
     this.#dispatch(message, this.#delay());

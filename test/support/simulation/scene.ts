@@ -39,6 +39,7 @@ export interface Asked {
   readonly key: string;
   readonly counts: Readonly<Record<Family, number>>;
   readonly limit: number | undefined;
+  readonly pools: readonly string[] | undefined;
   readonly begun: number;
   over: number;
   ended: Ended | undefined;
@@ -60,6 +61,8 @@ export interface AllocateWish extends Partial<HostAllocateRequest> {
   readonly handle: string;
   readonly v4?: number;
   readonly v6?: number;
+  /** Names of the pools of IPv4 that may be used. */
+  readonly pools?: readonly string[];
 }
 
 export interface PoolWish {
@@ -131,14 +134,15 @@ export class Scene {
 
   /** Begins an allocation; a wish without a key gets one of its own. */
   allocate(host: string, wish: AllocateWish): Promise<Ended> {
-    const { v4 = 1, v6 = 0, handle, key = this.newKey(), ...more } = wish;
+    const { v4 = 1, v6 = 0, handle, key = this.newKey(), pools, ...more } = wish;
+    const named = pools === undefined ? {} : { pools };
     const request: HostAllocateRequest = {
       host,
       handle,
       key,
-      fingerprint: `${v4} ${v6} ${more.maxPerHandle ?? ""}`,
+      fingerprint: `${v4} ${v6} ${more.maxPerHandle ?? ""} ${pools ?? ""}`,
       use: "Workload",
-      ...(v4 > 0 ? { ipv4: { count: v4 } } : {}),
+      ...(v4 > 0 ? { ipv4: { count: v4, ...named } } : {}),
       ...(v6 > 0 ? { ipv6: { count: v6 } } : {}),
       attributes: {},
       partial: false,
@@ -146,7 +150,7 @@ export class Scene {
       leakCollection: "auto",
       ...more,
     };
-    const asked = this.#ask("allocate", request, { 4: v4, 6: v6 });
+    const asked = this.#ask("allocate", request, { 4: v4, 6: v6 }, pools);
     return this.#finish(asked, this.deployed.ports.host(host).allocate(request));
   }
 
@@ -215,6 +219,7 @@ export class Scene {
     what: Asked["what"],
     request: { host: string; handle: string; key: string; maxPerHandle?: number },
     counts: Asked["counts"],
+    pools?: readonly string[],
   ): Asked {
     const { host, handle, key, maxPerHandle: limit } = request;
     const asked: Asked = {
@@ -224,6 +229,7 @@ export class Scene {
       key,
       counts,
       limit,
+      pools,
       begun: this.tick(),
       over: Number.POSITIVE_INFINITY,
       ended: undefined,

@@ -1,0 +1,151 @@
+/**
+ * The product's classes, watched: what each decision of a block was, judged by what was acknowledged.
+ * May import: the simulation, src, durable-objects. Rule: watching changes no decision and no turn.
+ */
+import { BlockObject } from "../../../durable-objects/block.ts";
+import { HandleIndexObject } from "../../../durable-objects/handle-index.ts";
+import { PoolObject } from "../../../durable-objects/pool.ts";
+import type * as block from "../../../src/rpc/block.ts";
+import type * as index from "../../../src/rpc/handle-index.ts";
+import type * as pool from "../../../src/rpc/pool.ts";
+import type { ObjectClass } from "./objects.ts";
+import { CLASSES } from "./scene.ts";
+
+/** What every later allocation must obey; absent while a change of it is under way. */
+export interface Obeyed {
+  strict?: boolean | undefined;
+  cooldownMs?: number | undefined;
+  disabled?: boolean | undefined;
+  reserved?: string | undefined;
+}
+
+/** Counts of what was reached, and what was seen to be wrong. */
+export class Watch {
+  readonly reached = new Map<string, number>();
+  readonly findings: string[] = [];
+  readonly obeyed: Obeyed = { strict: false, cooldownMs: 0, disabled: false };
+  readonly #releasedAt = new Map<string, number>();
+  readonly #epochsAtBlocks = new Set<string>();
+
+  count(what: string): void {
+    this.reached.set(what, (this.reached.get(what) ?? 0) + 1);
+  }
+
+  allocated(item: block.AllocateItem, outcome: block.AllocateOutcome): void {
+    const isFinal = "final" in outcome ? (outcome.final ? " final" : " not final") : "";
+    this.count(`block ${outcome.kind}${isFinal}`);
+    if (outcome.kind === "failed") this.findings.push(`defect: ${outcome.message}`);
+    if (outcome.kind !== "created") return;
+    const { strict, cooldownMs, disabled, reserved } = this.obeyed;
+    for (const { address, blockOwner, host, allocatedAt } of outcome.records) {
+      const what = `${address} for ${host} at ${allocatedAt}`;
+      if (strict === true && blockOwner !== host)
+        this.findings.push(`I8: ${what} in the block of ${blockOwner}`);
+      if (address === reserved && item.ordinal === undefined) this.findings.push(`I7: ${what} is reserved`);
+      if (disabled === true && address.startsWith("10.0.0."))
+        this.findings.push(`I7: ${what}, the pool is disabled`);
+      const freeAt = (this.#releasedAt.get(address) ?? 0) + (cooldownMs ?? 0);
+      if (cooldownMs !== undefined && allocatedAt < freeAt)
+        this.findings.push(`I12: ${what}, cools until ${freeAt}`);
+    }
+  }
+
+  released(address: string, at: number): void {
+    this.#releasedAt.set(address, at);
+  }
+
+  epochAtBlock(name: string, epoch: number): void {
+    this.#epochsAtBlocks.add(`${name} ${epoch}`);
+  }
+
+  givenBack(name: string, epoch: number): void {
+    if (!this.#epochsAtBlocks.has(`${name} ${epoch}`))
+      this.count("pool release of what no block was asked for");
+  }
+}
+
+/** Classes of one deployment whose decisions are told to the watch. */
+export function watched(watch: Watch): Record<string, ObjectClass> {
+  class WatchedBlock extends BlockObject {
+    override async allocate(request: block.AllocateRequest) {
+      const answer = await super.allocate(request);
+      for (const [at, outcome] of answer.outcomes.entries()) {
+        watch.allocated(request.items[at] as block.AllocateItem, outcome);
+      }
+      return answer;
+    }
+
+    override async claim(request: block.ClaimRequest) {
+      watch.epochAtBlock(request.block, request.epoch);
+      const answer = await super.claim(request);
+      watch.count(`claim ${answer.kind}`);
+      return answer;
+    }
+
+    override async releaseAffinity(request: block.ReleaseAffinityRequest) {
+      watch.epochAtBlock(request.block, request.epoch);
+      const answer = await super.releaseAffinity(request);
+      watch.count(`affinity ${answer.kind}`);
+      return answer;
+    }
+
+    override async undo(request: block.BlockTarget & block.UndoItem) {
+      const answer = await super.undo(request);
+      watch.count(answer.undone.length > 0 ? "undone" : "undo without effect");
+      return answer;
+    }
+
+    override async releaseHandle(request: block.ReleaseHandleRequest) {
+      const answer = await super.releaseHandle(request);
+      for (const { outcome, records } of answer.keys) {
+        watch.count(`release ${outcome}`);
+        for (const { address, releasedAt } of records) watch.released(address, releasedAt ?? 0);
+      }
+      return answer;
+    }
+
+    override async releaseAddresses(request: block.ReleaseAddressesRequest) {
+      const answer = await super.releaseAddresses(request);
+      for (const outcome of answer.outcomes) {
+        watch.count(`address ${outcome.kind === "rejected" ? "stale" : outcome.kind}`);
+        if (outcome.kind === "released") watch.released(outcome.address, outcome.freeAt - request.cooldownMs);
+      }
+      return answer;
+    }
+  }
+
+  class WatchedIndex extends HandleIndexObject {
+    override async reserve(request: { items: readonly index.ReserveItem[] }) {
+      const answer = await super.reserve(request);
+      for (const { kind } of answer.outcomes) watch.count(`index ${kind}`);
+      return answer;
+    }
+
+    override async move(request: index.MoveItem) {
+      const answer = await super.move(request);
+      watch.count(`move ${answer.kind}`);
+      return answer;
+    }
+  }
+
+  class WatchedPool extends PoolObject {
+    override async claim(request: pool.PoolClaimRequest) {
+      const answer = await super.claim(request);
+      watch.count(`pool ${answer.kind}`);
+      return answer;
+    }
+
+    override async release(request: Parameters<pool.PoolPort["release"]>[0]) {
+      watch.givenBack(request.block, request.epoch);
+      return await super.release(request);
+    }
+
+    override async retired(request: Parameters<pool.PoolPort["retired"]>[0]) {
+      const answer = await super.retired(request);
+      watch.count(`retired ${answer.applied ? "applied" : "not applied"}`);
+      return answer;
+    }
+  }
+
+  return { ...CLASSES, BlockObject: WatchedBlock, HandleIndexObject: WatchedIndex, PoolObject: WatchedPool };
+}
