@@ -45,7 +45,7 @@ afterEach(async () => {
 async function loadWhile(forMs: number, disturb: () => Promise<void>): Promise<Recorder> {
   const recorder = new Recorder(client);
   const options = { hosts, assigningHosts: hosts, addresses, heldMax: 100, seed };
-  await Promise.all([new Workload(recorder, options).run(clients, forMs), disturb()]);
+  await Promise.all([new Workload(recorder, options).run(clients, { leastMs: forMs }), disturb()]);
   await pause(settleMs);
   return recorder;
 }

@@ -20,6 +20,13 @@ export interface WorkloadOptions {
   readonly shiftMs?: number;
 }
 
+/** How long a load runs: at least so long, and until it has met enough, at most so long. */
+export interface Duration {
+  readonly leastMs: number;
+  readonly mostMs?: number;
+  readonly isEnough?: () => boolean;
+}
+
 /** A key that holds something, as far as the clients know. */
 interface Held {
   readonly wish: Wish;
@@ -28,6 +35,9 @@ interface Held {
 
 /** How many of what was released is remembered, for replays and stale releases. */
 const ENDED_MAX = 200;
+
+/** Allocations of one client while a pool is filled. */
+const FILL_MAX = 32;
 
 /** Numbers from 0 to 1 that follow from a seed (mulberry32). */
 function randomFrom(seed: number): () => number {
@@ -55,11 +65,30 @@ export class Workload {
     this.#random = randomFrom(options.seed);
   }
 
-  /** Runs so many clients for so long; each sends one request after the other. */
-  async run(clients: number, forMs: number): Promise<void> {
+  /** Allocates with so many clients until the first refusal: the pool has no room left for somebody. */
+  async fill(clients: number): Promise<void> {
     this.#beganAt = performance.now();
+    let isRefused = false;
     const client = async (): Promise<void> => {
-      while (performance.now() - this.#beganAt < forMs) await this.#step();
+      for (let left = FILL_MAX; left > 0 && !isRefused; left -= 1) {
+        const wish: Wish = { ...this.#name(this.#hostNow()), count: 2 };
+        const answer = await this.#recorder.allocateSurely(wish);
+        isRefused ||= answer.outcome === "refused";
+        await this.#keep(wish, answer);
+      }
+    };
+    await Promise.all(Array.from({ length: clients }, client));
+  }
+
+  /** Runs so many clients, each one request after the other, as long as it takes within bounds. */
+  async run(clients: number, { leastMs, mostMs = leastMs, isEnough = () => true }: Duration): Promise<void> {
+    this.#beganAt = performance.now();
+    const goesOn = (): boolean => {
+      const elapsedMs = performance.now() - this.#beganAt;
+      return elapsedMs < leastMs || (elapsedMs < mostMs && !isEnough());
+    };
+    const client = async (): Promise<void> => {
+      while (goesOn()) await this.#step();
     };
     await Promise.all(Array.from({ length: clients }, client));
   }
