@@ -150,6 +150,21 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     this.#store.transaction(() => this.#hosts.enrol(request, now));
   }
 
+  /** The id of the deployment is drawn at the first question, and stays. */
+  async status(): Answer<"status"> {
+    this.#store.countCall("status");
+    const hostsActive = this.#hosts.registered();
+    const read = () => this.#store.row<{ name: string }>("SELECT name FROM deployment WHERE id = 1")?.name;
+    const known = read();
+    if (known !== undefined) return { deploymentId: known, hostsActive };
+    const drawn = this.#runtime.unique();
+    const deploymentId = this.#store.transaction(() => {
+      this.#store.write("INSERT OR IGNORE INTO deployment (id, name) VALUES (1, ?)", drawn);
+      return read() ?? drawn;
+    });
+    return { deploymentId, hostsActive };
+  }
+
   async listHosts({ after = "", limit }: Request<"listHosts">): Answer<"listHosts"> {
     this.#store.countCall("listHosts");
     invariant(Number.isInteger(limit) && limit >= 1 && limit <= PAGE_SIZE_MAX, "a page has 1 to 1000 items");

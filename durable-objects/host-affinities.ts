@@ -201,7 +201,8 @@ export class HostAffinities {
       if (this.#move(row, "confirm") === "moved_on") return "lost";
       const { memory, runtime, reports } = this.#host;
       memory.note(block, said.counts, runtime.now());
-      reports.changed(target, block, said.counts);
+      // Told at once: the Pool makes the block's route of it.
+      reports.changed(target, block, said.counts, true);
       return { kind: "claimed", block, counts: said.counts };
     }
     this.#move(row, "remove");
@@ -247,7 +248,10 @@ export class HostAffinities {
     const { store, memory, runtime } = this.#host;
     const { block, pool, poolCidr, incarnation, family, epoch } = row;
     const target = { block, pool, poolCidr, incarnation, family, epoch };
-    const moved = store.transaction(() => moveAffinity(store, target, event, runtime.now()));
+    const moved = store.transaction(() => {
+      if (event === "confirm") this.#host.confirmations.arm();
+      return moveAffinity(store, target, event, runtime.now());
+    });
     memory.moved(block, moved);
     return moved;
   }

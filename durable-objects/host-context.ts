@@ -6,10 +6,11 @@ import { type Cidr, parseCidr } from "../src/core/cidr.ts";
 import { invariant } from "../src/core/invariant.ts";
 import { reservedOrdinals } from "../src/core/placement.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
-import { type CallOutcome, callIdempotent, callOnce } from "../src/platform/call.ts";
+import { type CallOutcome, callIdempotent, callOnce, type EndSignal } from "../src/platform/call.ts";
 import type { BlockPolicy, BlockTarget } from "../src/rpc/block.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { PoolTarget } from "../src/rpc/pool.ts";
+import type { HostConfirmations } from "./host-confirmations.ts";
 import type { HostLanes } from "./host-lanes.ts";
 import type { HostMemory } from "./host-memory.ts";
 import type { HostReports } from "./host-reports.ts";
@@ -21,6 +22,7 @@ export interface HostContext {
   readonly memory: HostMemory;
   readonly runtime: Runtime;
   readonly reports: HostReports;
+  readonly confirmations: HostConfirmations;
   readonly lanes: HostLanes;
 }
 
@@ -43,7 +45,7 @@ export function again<T>(
 }
 
 function limit({ runtime }: HostContext, timeoutMs = runtime.settings.untilMs + runtime.settings.skewMs) {
-  return { timeoutMs, sleep: (ms: number, signal: AbortSignal) => runtime.sleep(ms, signal) };
+  return { timeoutMs, sleep: (ms: number, signal: EndSignal) => runtime.sleep(ms, signal) };
 }
 
 /** Until when a message may create something: never past the lease, the deadline, or 2 s. */

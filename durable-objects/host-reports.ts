@@ -4,6 +4,7 @@
  */
 import type { BlockCounts } from "../src/core/allocation.ts";
 import type { PoolTarget } from "../src/rpc/pool.ts";
+import type { HostConfirmations } from "./host-confirmations.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Blocks whose last stage is remembered; forgetting one costs a report too many. */
@@ -16,13 +17,15 @@ interface Pending {
 
 export class HostReports {
   readonly #runtime: Runtime;
+  readonly #confirmations: HostConfirmations;
   readonly #pending = new Map<string, Pending>();
   readonly #told = new Map<string, string>();
   #isWaiting = false;
   #isUrgent = false;
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Runtime, confirmations: HostConfirmations) {
     this.#runtime = runtime;
+    this.#confirmations = confirmations;
   }
 
   /**
@@ -60,9 +63,12 @@ export class HostReports {
 
   #send(): void {
     for (const { target, blocks } of this.#pending.values()) {
-      const reports = [...blocks].map(([block, counts]) => ({ block, counts }));
+      const reports = [...blocks].map(([block, counts]) => {
+        return { block, counts, ...this.#confirmations.owed(block) };
+      });
       const port = this.#runtime.ports.pool(target.pool, target.incarnation);
-      Promise.resolve(port.report({ ...target, blocks: reports })).catch(() => undefined);
+      const told = Promise.resolve(port.report({ ...target, blocks: reports }));
+      told.then((answer) => this.#confirmations.heard(reports, answer)).catch(() => undefined);
     }
     this.#pending.clear();
   }

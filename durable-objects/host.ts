@@ -11,13 +11,14 @@ import type * as rpc from "../src/rpc/host.ts";
 import { HostAffinities } from "./host-affinities.ts";
 import { allocateFor, placed } from "./host-allocate.ts";
 import { HostAssign } from "./host-assign.ts";
+import { HostConfirmations, targetOf } from "./host-confirmations.ts";
 import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
 import { HostLanes } from "./host-lanes.ts";
 import { HostMemory } from "./host-memory.ts";
 import { HostReports } from "./host-reports.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
-import { type Affinity, HOST_MIGRATIONS, type Registration, saveRegistration } from "./storage/host-rows.ts";
+import { HOST_MIGRATIONS, type Registration, saveRegistration } from "./storage/host-rows.ts";
 import { type Counters, Store } from "./storage/store.ts";
 
 /** Replaced incarnations that a host remembers. */
@@ -43,9 +44,10 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#runtime = runtime;
     this.#store = new Store(ctx.storage, HOST_MIGRATIONS);
     this.#memory = new HostMemory(this.#store);
-    const reports = new HostReports(runtime);
+    const confirmations = new HostConfirmations(runtime, this.#memory, (at) => void ctx.storage.setAlarm(at));
+    const reports = new HostReports(runtime, confirmations);
     const lanes = new HostLanes(runtime);
-    this.#context = { store: this.#store, memory: this.#memory, runtime, reports, lanes };
+    this.#context = { store: this.#store, memory: this.#memory, runtime, reports, confirmations, lanes };
     this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
   }
 
@@ -132,6 +134,17 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     if (row === undefined) return;
     this.#memory.note(request.block, request.counts, this.#runtime.now());
     this.#context.reports.changed(targetOf(row), request.block, request.counts, true);
+  }
+
+  /** Repeats what a Pool has not heard. The removal of a host adds its own due times here. */
+  override async alarm(): Promise<void> {
+    this.#store.countCall("alarm");
+    try {
+      await this.#context.confirmations.tellAll();
+    } catch {
+      // Whatever failed, the alarm must live on: routes wait for this Host's word.
+      this.#context.confirmations.arm();
+    }
   }
 
   async counters(): Promise<Counters> {
@@ -278,11 +291,6 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
 
 function isVirtual(host: string): boolean {
   return host.startsWith("virtual:");
-}
-
-function targetOf(row: Affinity) {
-  const { pool, incarnation, poolCidr: cidr, block } = row;
-  return { pool, incarnation, cidr, blockSize: cidrOf(block).prefix };
 }
 
 function poolCidrOf(

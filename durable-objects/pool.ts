@@ -290,7 +290,10 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     this.#put({ ...row, began: epoch + 1, confirmed }, row, event);
   }
 
-  /** Takes in what Hosts say of their own rows; of a former owner, or of a former ownership, nothing. */
+  /**
+   * Takes in what Hosts say of their own rows; of a former owner, or of a former ownership, nothing.
+   * Why: an epoch between the first and the last of an ownership was issued to that owner alone.
+   */
   #hear(reports: readonly BlockReport[], event: Event): number {
     const words = reports.filter(({ confirmed }) => confirmed !== undefined);
     if (words.length === 0 || this.#rows.pool() === undefined) return words.length;
@@ -298,7 +301,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
       for (const { block, confirmed } of words) {
         const position = positionOf(event.grid, block);
         const row = position === undefined ? undefined : this.#rows.block(position);
-        if (row === undefined || confirmed === undefined || row.owner !== confirmed.owner) continue;
+        if (row?.owner === undefined || confirmed === undefined) continue;
         const { epoch } = confirmed;
         const isNews = epoch >= row.began && epoch <= row.epoch && epoch > (row.confirmed ?? -1);
         if (isNews) this.#put({ ...row, confirmed: epoch }, row, event);

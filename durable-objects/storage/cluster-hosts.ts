@@ -51,6 +51,12 @@ export class HostRows {
     );
   }
 
+  /** Counts the registered hosts; virtual owners are none. */
+  registered(): number {
+    const query = "SELECT count(*) AS count FROM host WHERE kind = 'host' AND registered = 1";
+    return this.#store.row<{ count: number }>(query)?.count ?? 0;
+  }
+
   /** Reads the hosts after a name, in the order of names. */
   after(name: string, limit: number): HostEntry[] {
     const query = `SELECT ${COLUMNS} FROM host WHERE name > ? ORDER BY name LIMIT ?`;

@@ -36,4 +36,10 @@ export const CLUSTER_MIGRATIONS: Migrations = [
       enrolled_at INTEGER NOT NULL CHECK (enrolled_at >= 0)
     ) STRICT, WITHOUT ROWID`,
   ],
+  [
+    `CREATE TABLE deployment (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      name TEXT NOT NULL
+    ) STRICT`,
+  ],
 ];

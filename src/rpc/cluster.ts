@@ -74,6 +74,8 @@ export interface ClusterPort {
   deleteReservation(
     request: WriteGuard & { readonly name: string },
   ): Promise<Result<{ readonly deleted: true }, Rejection<"reservation_not_found" | GuardRefusal>>>;
+  /** Which deployment this is, and how many hosts are registered. */
+  status(request: object): Promise<{ readonly deploymentId: string; readonly hostsActive: number }>;
   /** A host enters itself before its first row of any kind, and again when its labels change. */
   enrol(request: {
     readonly host: string;

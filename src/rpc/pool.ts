@@ -34,8 +34,8 @@ export interface BlockReport {
   readonly block: string;
   /** Absent when the block has retired; with `confirmed`: nothing is said of it. */
   readonly counts?: BlockCounts;
-  /** The owner's Host says that its row of the block is confirmed. */
-  readonly confirmed?: { readonly owner: string; readonly epoch: number };
+  /** The owner's Host says that its row of the block is confirmed; an epoch is issued to one owner only. */
+  readonly confirmed?: { readonly epoch: number };
 }
 
 /** One page of a pool's routes, in the order of addresses. */
