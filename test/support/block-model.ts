@@ -235,12 +235,13 @@ export class BlockModel {
     const last = slot.held ?? slot.past[0];
     if (last === undefined) return { kind: "already_free", address };
     const { sequenceNumber, handle, host } = last;
+    const isForeign = item.onlyHost !== undefined && item.onlyHost !== host;
+    if (slot.held !== undefined && isForeign) return reject("host_mismatch", sequenceNumber);
     const isStale = item.sequenceNumber !== undefined && item.sequenceNumber !== sequenceNumber;
     if (isStale) return reject("sequence_mismatch", sequenceNumber);
     const freeAt = () => (slot.past[0]?.releasedAt ?? 0) + cooldownMs;
     if (slot.held === undefined) return { kind: "already_free", address, freeAt: freeAt() };
     if (item.handle !== undefined && item.handle !== handle) return reject("handle_mismatch", sequenceNumber);
-    if (item.onlyHost !== undefined && item.onlyHost !== host) return reject("host_mismatch", sequenceNumber);
     this.#end(slot);
     return { kind: "released", address, handle, freeAt: freeAt(), sequenceNumber };
   }

@@ -1,10 +1,9 @@
 /**
  * Runs one history on the block's core and on its model, and checks after each command what must hold.
- * May import: src/core, the model. Rule: the ledger of what was told knows neither of the two.
+ * May import: src/core, the model. Rule: both are asked the same, at the same time.
  */
 import { expect } from "vitest";
 import { formatAddress, parseAddress } from "../../src/core/address.ts";
-import type { AddressRecord } from "../../src/core/allocation.ts";
 import {
   applyChanges,
   BlockDraft,
@@ -21,6 +20,7 @@ import { holds, releaseAddress, releaseHandle } from "../../src/core/block-relea
 import { addressAt, type Cidr, containsAddress, formatCidr, ordinalOf, size } from "../../src/core/cidr.ts";
 import type { OrdinalRow } from "../../src/core/ordinal.ts";
 import type { Command } from "./block-commands.ts";
+import { Ledger } from "./block-ledger.ts";
 import { BlockModel } from "./block-model.ts";
 
 export const TIMES = { skewMs: 50, untilMs: 2_000, spentKeyMs: 600_000 };
@@ -28,55 +28,6 @@ const BEGIN = 1_000_000;
 const EPOCHS = 2 ** 32;
 
 type Of<T extends Command["type"]> = Extract<Command, { type: T }>;
-
-/** What callers were told: the only thing that the invariants may rest on. */
-class Ledger {
-  readonly #live = new Map<string, Pick<AddressRecord, "handle" | "key" | "sequenceNumber">>();
-  readonly #freeFrom = new Map<string, number>();
-  #highest = 0;
-
-  created(records: readonly AddressRecord[], cooldownMs: number): void {
-    for (const { address, handle, key, sequenceNumber, touch, allocatedAt } of records) {
-      const named = { handle, key, sequenceNumber };
-      expect(touch).toBe(sequenceNumber);
-      if (sequenceNumber <= this.#highest) {
-        expect(this.#live.get(address), "I3: numbers only rise, but for a repeated answer").toEqual(named);
-        continue;
-      }
-      expect(this.#live.get(address), `I1: ${address} is live already`).toBeUndefined();
-      const releasedAt = this.#freeFrom.get(address) ?? Number.NEGATIVE_INFINITY;
-      expect(allocatedAt, `I12: ${address} has not cooled`).toBeGreaterThanOrEqual(releasedAt + cooldownMs);
-      this.#highest = sequenceNumber;
-      this.#live.set(address, named);
-    }
-  }
-
-  found(records: readonly AddressRecord[]): void {
-    for (const { address, sequenceNumber, touch } of records) {
-      expect(sequenceNumber, "a replay keeps the number").toBe(this.#live.get(address)?.sequenceNumber);
-      expect(touch, "I3: each hand-out has a new touch").toBeGreaterThan(this.#highest);
-      this.#highest = touch;
-    }
-  }
-
-  released(address: string, releasedAt: number): void {
-    expect(this.#live.delete(address), `${address} was live`).toBe(true);
-    this.#freeFrom.set(address, releasedAt);
-  }
-
-  undone(address: string): void {
-    expect(this.#live.delete(address), `${address} was live`).toBe(true);
-  }
-
-  retired(): void {
-    expect(this.#live.size, "only an empty block retires").toBe(0);
-    this.#freeFrom.clear();
-  }
-
-  get live(): string[] {
-    return [...this.#live.keys()].sort();
-  }
-}
 
 export class BlockRun {
   readonly cidr: Cidr;
