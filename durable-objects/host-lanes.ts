@@ -3,7 +3,7 @@
  * Rule: a slow block delays only its own lane; a lane holds no state that must outlive it.
  */
 import { shardOf } from "../src/core/ids.ts";
-import { callIdempotent, callOnce } from "../src/platform/call.ts";
+import { callIdempotent, callOnce, type EndSignal } from "../src/platform/call.ts";
 import type { AllocateItem, AllocateOutcome, BlockTarget } from "../src/rpc/block.ts";
 import type { ReserveItem, ReserveOutcome } from "../src/rpc/handle-index.ts";
 import { Lane, type LaneLimits } from "./lane.ts";
@@ -70,7 +70,7 @@ export class HostLanes {
     const { settings } = this.#runtime;
     return {
       timeoutMs: settings.untilMs + settings.skewMs,
-      sleep: (ms: number, signal: AbortSignal) => this.#runtime.sleep(ms, signal),
+      sleep: (ms: number, signal: EndSignal) => this.#runtime.sleep(ms, signal),
     };
   }
 

@@ -14,6 +14,7 @@ import {
 } from "../src/core/ids.ts";
 import { invariant } from "../src/core/invariant.ts";
 import { EDGE_SETTINGS, LOCAL_SETTINGS, type Settings } from "../src/core/settings.ts";
+import type { EndSignal } from "../src/platform/call.ts";
 import type { PolicySource } from "../src/rpc/policy-source.ts";
 import type { Ports } from "../src/rpc/ports.ts";
 import { PolicyCache } from "./policy-cache.ts";
@@ -98,7 +99,7 @@ function now(): number {
 }
 
 /** Resolves after that many milliseconds; rejects when the signal says so. */
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+function sleep(ms: number, signal?: EndSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
     const stop = (): void => {

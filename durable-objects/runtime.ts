@@ -2,7 +2,9 @@
  * What an object needs from outside: a clock, the other objects, the constants of its platform.
  * A test passes its own as the third constructor argument; production takes them from env.
  */
+
 import type { Settings } from "../src/core/settings.ts";
+import type { EndSignal } from "../src/platform/call.ts";
 import type { PolicySource } from "../src/rpc/policy-source.ts";
 import type { Ports } from "../src/rpc/ports.ts";
 
@@ -11,7 +13,7 @@ export interface Runtime {
   /** Milliseconds since 1970. Read once per event and passed down. */
   now(): number;
   /** Resolves after that many milliseconds; rejects when the signal says so. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  sleep(ms: number, signal?: EndSignal): Promise<void>;
   /** A name that no other call returns. */
   unique(): string;
   readonly ports: Ports;

@@ -14,7 +14,33 @@ export type CallOutcome<T> =
  * Resolves after that many milliseconds.
  * Shape: one that heeds the signal lets a call's timer end with the call; one that does not is right too.
  */
-export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
+export type Sleep = (ms: number, signal: EndSignal) => Promise<void>;
+
+/** What a sleep needs of an AbortSignal; a real one will do. */
+export interface EndSignal {
+  readonly aborted: boolean;
+  readonly reason?: unknown;
+  addEventListener(type: "abort", listener: () => void, options?: { readonly once?: boolean }): void;
+}
+
+/**
+ * Tells one sleeper that nobody waits for it any more.
+ * Why: an AbortController makes an exception with a stack for every call; calls are the hot path.
+ */
+class Ending implements EndSignal {
+  aborted = false;
+  readonly reason = "the call was answered";
+  #listener: (() => void) | undefined;
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  end(): void {
+    this.aborted = true;
+    this.#listener?.();
+  }
+}
 
 /** Units: milliseconds for all tries together. */
 export interface CallLimit {
@@ -55,8 +81,8 @@ async function withinLimit<T>(
   outcome: Promise<CallOutcome<T>>,
   { timeoutMs, sleep }: CallLimit,
 ): Promise<CallOutcome<T>> {
-  const settled = new AbortController();
-  const limit = sleep(timeoutMs, settled.signal).then(
+  const ending = new Ending();
+  const limit = sleep(timeoutMs, ending).then(
     () => ({ kind: "timed_out" }) as const,
     // The signal ends the sleep; by then the outcome has won.
     () => outcome,
@@ -64,7 +90,6 @@ async function withinLimit<T>(
   try {
     return await Promise.race([outcome, limit]);
   } finally {
-    // A reason of our own: the default one is an error with a stack, made at every call.
-    settled.abort("settled");
+    ending.end();
   }
 }

@@ -46,7 +46,6 @@ export const allocate = operation(
       use: body.use ?? "Workload",
       attributes: withHost(body.attributes, body.host),
       partial: body.partial ?? false,
-      ownerSlot: body.ownerSlot ?? "active",
       leakCollection: body.leakCollection ?? "auto",
       ...(call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt }),
     });

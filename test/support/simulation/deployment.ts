@@ -6,6 +6,7 @@
  *   world.hold({ toClass: "BlockObject", method: "claim" });
  *   const answer = await world.during(ports.host("node-1").allocate(request));
  */
+
 import { PolicyCache } from "../../../durable-objects/policy-cache.ts";
 import type { Runtime } from "../../../durable-objects/runtime.ts";
 import { blockName, parseCidr } from "../../../src/core/cidr.ts";
@@ -18,6 +19,7 @@ import {
   shardOf,
 } from "../../../src/core/ids.ts";
 import { LOCAL_SETTINGS, type Settings } from "../../../src/core/settings.ts";
+import type { EndSignal } from "../../../src/platform/call.ts";
 import type { Ports } from "../../../src/rpc/ports.ts";
 import type { ObjectClass, Place } from "./objects.ts";
 import { World, type WorldOptions } from "./world.ts";
@@ -71,7 +73,7 @@ export function deploy(classes: Record<string, ObjectClass>, options: Deployment
     return {
       settings,
       now: () => place.now(),
-      sleep: (ms: number, signal?: AbortSignal) => place.sleep(ms, signal),
+      sleep: (ms: number, signal?: EndSignal) => place.sleep(ms, signal),
       unique: () => place.unique(),
       ports: own,
       policy: leasesOf === "object" ? leases(place, own) : policy,
@@ -81,7 +83,7 @@ export function deploy(classes: Record<string, ObjectClass>, options: Deployment
   const ports = portsOver((objectName) => world.stub(objectName), settings);
   const outside = {
     now: () => world.now,
-    sleep: (ms: number, signal?: AbortSignal) => world.sleep(ms, signal),
+    sleep: (ms: number, signal?: EndSignal) => world.sleep(ms, signal),
   };
   const policy = leases(outside, ports);
   return { world, settings, ports, policy };

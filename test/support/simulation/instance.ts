@@ -2,7 +2,9 @@
  * One life of one object: memory, events in progress, messages that wait for the turn's commit.
  * May import: the simulation's own modules. Rule: what depends on a write leaves after its commit.
  */
+
 import { createHash } from "node:crypto";
+import type { EndSignal } from "../../../src/platform/call.ts";
 import type { ObjectDatabase } from "./database.ts";
 import type { Endpoint, Message, Outcome } from "./messages.ts";
 import { acrossTheWire, type FaultName, platformFault } from "./platform-fault.ts";
@@ -96,7 +98,7 @@ export class Instance implements StorageGate {
   }
 
   /** Settles after virtual milliseconds, by this instance's clock; rejects when the signal says so. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  sleep(ms: number, signal?: EndSignal): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
       const job = this.#later(ms, "timer", `timer of ${this.#host.place.objectName}`, resolve);

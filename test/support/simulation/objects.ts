@@ -2,6 +2,7 @@
  * All objects of a world by name, made when first addressed, and what their runtimes are made of.
  * May import: the simulation's own modules.
  */
+import type { EndSignal } from "../../../src/platform/call.ts";
 import { breakable } from "./client.ts";
 import { isRetryable } from "./cloudflare-durable-objects.ts";
 import type { Instance } from "./instance.ts";
@@ -17,7 +18,7 @@ export type ObjectClass = abstract new (ctx: never, env: never, runtime: never) 
 export interface Place extends Endpoint {
   /** Milliseconds since 1970 by the object's own clock; stands still within a turn. */
   now(): number;
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  sleep(ms: number, signal?: EndSignal): Promise<void>;
   unique(): string;
   random(): number;
   /** Another object, as this instance calls it. */

@@ -14,6 +14,7 @@
  */
 
 import { setImmediate } from "node:timers/promises";
+import type { EndSignal } from "../../../src/platform/call.ts";
 import { type Call, startCall, stubOf } from "./client.ts";
 import { Counters } from "./counters.ts";
 import type { SqlValue } from "./database.ts";
@@ -106,7 +107,7 @@ export class World {
   }
 
   /** Waits as code outside the objects does; a run goes on for it. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  sleep(ms: number, signal?: EndSignal): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
       const job = this.scheduler.after(ms, "timer", "timer of the client", () => {
