@@ -29,6 +29,7 @@ const checks: Record<string, Check> = {
   ...Object.fromEntries(compilations.map((path) => [`types ${path}`, program("tsc", "-p", path)])),
   "lint and format": program("biome", "ci", "--colors=off", "."),
   "openapi.yaml is what the routes say": program("node", "src/tools/openapi.ts", "--check"),
+  "generated types are what openapi.yaml says": program("node", "test/support/api/write-types.ts", "--check"),
   "src/env.d.ts is what wrangler.toml says": program("wrangler", ...writeTypes, "--check"),
   "wrangler deploy --dry-run": checkDeployment,
 };
