@@ -1,8 +1,9 @@
 /**
  * ADD: one call to the service, and what its answer means to the runtime.
- * May import: core, client, cni. Only a spent key is followed by another call; the runtime repeats the rest.
+ * May import: core, client, cni. Only a key of the past is followed by the next; the runtime repeats the rest.
  */
 
+import type { Client } from "../client/client.ts";
 import type { CallFailure } from "../client/transport.ts";
 import type { Allocation, AllocationRequest } from "../client/wire.ts";
 import { err, ok, type Result } from "../core/result.ts";
@@ -53,7 +54,7 @@ export async function add(
 }
 
 /**
- * Asks under the first key that is not spent, within one time limit for all.
+ * Asks under the first key that no DEL has ended, within one time limit for all.
  *
  * Why: a DEL spends the key, and CNI allows an ADD after it. The keys are the same for every ADD: one whose
  * answer was lost meets the same spent keys again and then finds what it got.
@@ -72,14 +73,26 @@ async function allocate(
     if (!client.ok) return client;
     const answer = await client.value.allocate(request, key);
     if (answer.ok) return ok(answer.value.allocations);
-    if (!isSpent(answer.error)) return err(failureOfCall(answer.error, netconf.server));
+    if (!(await isEnded(answer.error, client.value, identity.handle))) {
+      return err(failureOfCall(answer.error, netconf.server));
+    }
     leftMs = Math.max(1, netconf.timeoutMs - Math.ceil(performance.now() - startedAt));
   }
   return err(allSpent(identity));
 }
 
-function isSpent(call: CallFailure): boolean {
-  return call.kind === "refused" && call.problem.code === "idempotency_key_released";
+/**
+ * Says whether a DEL has ended what this key stood for.
+ *
+ * Why: after a change of the configuration a spent key is refused as one with another body, and so is one
+ * that is still held: only a handle that holds nothing may go on to the next key.
+ */
+async function isEnded(call: CallFailure, client: Client, handle: string): Promise<boolean> {
+  if (call.kind !== "refused") return false;
+  if (call.problem.code === "idempotency_key_released") return true;
+  if (call.problem.code !== "idempotency_key_reused") return false;
+  const held = await client.getHandle(handle);
+  return held.ok && held.value.items.length === 0 && held.value.nextCursor === undefined;
 }
 
 function allSpent({ handle, idempotencyKeys }: Identity): Failure {

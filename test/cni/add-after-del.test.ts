@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Client, createClient } from "../../src/client/client.ts";
 import { type Service, startService } from "../support/service.ts";
-import { allocated, allocation, type FakeService, problem, startFakeService } from "./fake-service.ts";
+import { allocated, allocation, type FakeService, json, problem, startFakeService } from "./fake-service.ts";
 import { addressesOf, failed, invokePlugin, type Run, SILENT_SUCCESS } from "./invocation.ts";
 import { type BuiltPlugin, buildPlugin, type Finished } from "./plugin-process.ts";
 import { type Passed, type Relay, startRelay } from "./relay.ts";
@@ -48,7 +48,6 @@ describe("keys, against a server that answers as told", () => {
   });
 
   test.each([
-    ["idempotency_key_reused", 422],
     ["in_progress", 503],
     ["outcome_unknown", 503],
     ["pool_exhausted", 409],
@@ -56,6 +55,20 @@ describe("keys, against a server that answers as told", () => {
     service.answerWith(SPENT, problem(status, code));
     expect(failed(await add()).msg).toMatch(new RegExp(`^${code} `));
     expect(keysAsked()).toEqual(KEYS.slice(0, 2));
+  });
+
+  test("a key with another body is followed by the next one only if the handle holds nothing", async () => {
+    const reused = problem(422, "idempotency_key_reused");
+    service.answerWith(reused, json(200, { items: [] }), allocated(allocation(4)));
+    expect(addressesOf(await add())).toEqual(["10.244.3.17/32"]);
+    expect(keysAsked()).toEqual([KEYS[0], undefined, KEYS[1]]);
+
+    service.answerWith(reused, json(200, { items: [allocation(4)] }));
+    expect(failed(await add()).msg).toMatch(/^idempotency_key_reused \(117\)/);
+    service.answerWith(reused, problem(503, "overloaded"));
+    expect(failed(await add()).msg).toMatch(/^idempotency_key_reused \(117\)/);
+    expect(keysAsked().slice(3)).toEqual([KEYS[0], undefined, KEYS[0], undefined]);
+    expect(service.asked[1]).toMatchObject({ method: "GET", path: "/v1/handles/net1.abc" });
   });
 
   test("all keys share one time limit", async () => {
@@ -190,6 +203,19 @@ describe("addresses, on the real service", () => {
       expect(await run("DEL")).toEqual(SILENT_SUCCESS);
       expect(await held()).toEqual([]);
     }
+  });
+
+  test("I13: a changed configuration is served after a DEL, and refused while the old addresses are held", async () => {
+    const old = addressesOf(await run("ADD"));
+    const refused = failed(await run("ADD", { ipv6: true }));
+    expect(refused.msg).toMatch(/^idempotency_key_reused \(117\)/);
+    expect(await held()).toEqual(old);
+    expect(await run("DEL")).toEqual(SILENT_SUCCESS);
+    const given = addressesOf(await run("ADD", { ipv6: true }));
+    expect(given).toHaveLength(2);
+    expect((await held()).sort()).toEqual([...given].sort());
+    expect(await run("DEL", { ipv6: true })).toEqual(SILENT_SUCCESS);
+    expect(await held()).toEqual([]);
   });
 
   test("the ninth ADD within ten minutes is 117 and holds nothing", async () => {
