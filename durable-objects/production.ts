@@ -10,6 +10,7 @@ import {
   handleIndexObjectName,
   hostObjectName,
   poolObjectName,
+  SWEEP_OBJECT_NAME,
   shardOf,
 } from "../src/core/ids.ts";
 import { invariant } from "../src/core/invariant.ts";
@@ -67,6 +68,11 @@ function portsOf(env: Env, settings: Settings): Ports {
     },
     cluster: () => stub(env, env.CLUSTER, CLUSTER_OBJECT_NAME),
   };
+}
+
+/** The collector's object, for the Worker's cron trigger. */
+export function sweepOf(env: Env): { tick(): Promise<unknown> } {
+  return stub(env, env.SWEEP, SWEEP_OBJECT_NAME);
 }
 
 /** Makes a stub; it belongs to the event that made it and is not kept. */

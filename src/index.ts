@@ -2,9 +2,8 @@
  * The composition root: builds the runtime from env, exports the objects, fetch and scheduled.
  * May import: everything. Only this file knows everything.
  */
-import { productionRuntime } from "../durable-objects/production.ts";
+import { productionRuntime, sweepOf } from "../durable-objects/production.ts";
 import { refusalOf } from "../durable-objects/refusal.ts";
-import { SWEEP_OBJECT_NAME } from "./core/ids.ts";
 import { createFetch } from "./http/worker.ts";
 
 export { BlockObject } from "../durable-objects/block.ts";
@@ -17,6 +16,6 @@ export { SweepObject } from "../durable-objects/sweep.ts";
 export default {
   fetch: createFetch<Env>(productionRuntime, refusalOf),
   async scheduled(_controller, env) {
-    await env.SWEEP.get(env.SWEEP.idFromName(SWEEP_OBJECT_NAME)).tick();
+    await sweepOf(env).tick();
   },
 } satisfies ExportedHandler<Env>;

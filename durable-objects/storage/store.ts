@@ -39,7 +39,7 @@ export class Store {
 
   /** Reads rows; an object without tables has none. */
   rows<T extends SqlRow>(query: string, ...bindings: SqlValue[]): T[] {
-    if (!this.#inside && !this.#hasTables()) return [];
+    if (!this.#hasTables()) return [];
     const cursor = this.#storage.sql.exec(query, ...bindings);
     const found = cursor.toArray() as T[];
     this.counters.rowsRead += cursor.rowsRead;
@@ -54,6 +54,7 @@ export class Store {
   /** Writes; only inside a transaction. Returns the rows written, secondary indexes included. */
   write(query: string, ...bindings: SqlValue[]): number {
     if (!this.#inside) throw new InvariantViolation("a write outside a transaction");
+    this.#migrate();
     const cursor = this.#storage.sql.exec(query, ...bindings);
     cursor.toArray();
     this.counters.rowsWritten += cursor.rowsWritten;
@@ -61,7 +62,8 @@ export class Store {
   }
 
   /**
-   * Runs a decision: reads, pure code, writes, and commits all or nothing.
+   * Runs a decision: reads, pure code, writes, and commits all or nothing. One that writes nothing
+   * creates nothing: anybody may name an object that was never used.
    * Rejects: whatever the decision throws; nothing is written then.
    */
   transaction<T>(decide: () => T): T {
@@ -69,10 +71,7 @@ export class Store {
     const before = this.counters.rowsWritten;
     this.#inside = true;
     try {
-      const outcome = this.#storage.transactionSync(() => {
-        this.#migrate();
-        return decide();
-      });
+      const outcome = this.#storage.transactionSync(decide);
       if (this.counters.rowsWritten > before) this.counters.commits += 1;
       return outcome;
     } catch (failure) {
@@ -87,7 +86,8 @@ export class Store {
   #hasTables(): boolean {
     if (this.#version === undefined) this.#version = this.#readVersion();
     const isOlder = this.#version > 0 && this.#version < this.#migrations.length;
-    if (isOlder) this.#storage.transactionSync(() => this.#migrate());
+    if (isOlder && this.#inside) this.#migrate();
+    else if (isOlder) this.#storage.transactionSync(() => this.#migrate());
     return this.#version > 0;
   }
 
