@@ -15,6 +15,7 @@ import { HostConfirmations, targetOf } from "./host-confirmations.ts";
 import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
 import { HostLanes } from "./host-lanes.ts";
 import { HostMemory } from "./host-memory.ts";
+import { HostReadiness } from "./host-readiness.ts";
 import { HostReports } from "./host-reports.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
@@ -34,6 +35,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   readonly #memory: HostMemory;
   readonly #context: HostContext;
   readonly #affinities: HostAffinities;
+  readonly #readiness: HostReadiness;
   /** Requests under way by handle and key: two with one key join. */
   readonly #joined = new Map<string, { fingerprint: string; answer: Promise<unknown> }>();
   #name: string | undefined;
@@ -48,6 +50,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     const reports = new HostReports(runtime, confirmations);
     const lanes = new HostLanes(runtime);
     this.#context = { store: this.#store, memory: this.#memory, runtime, reports, confirmations, lanes };
+    this.#readiness = new HostReadiness(this.#context);
     this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
   }
 
@@ -97,6 +100,14 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#store.countCall("describe");
     const { registration } = this.#memory;
     return registration === undefined ? {} : { view: await this.#view(request.host, registration) };
+  }
+
+  async readiness(request: { host: string }): Promise<{ view?: rpc.HostReadinessView }> {
+    this.#store.countCall("readiness");
+    this.#name = request.host;
+    const { registration } = this.#memory;
+    if (registration === undefined) return {};
+    return { view: await this.#readiness.read(request.host, registration.labels) };
   }
 
   async releaseBlock(request: Parameters<rpc.HostPort["releaseBlock"]>[0]): Promise<rpc.ReleaseBlockAnswer> {

@@ -86,6 +86,20 @@ export function choosePools(policy: CompiledPolicy, request: PoolRequest): Resul
   return pools.length === 0 ? err({ code: "no_qualified_pool", considered }) : ok({ pools, considered });
 }
 
+/**
+ * The automatic pools of a family that select a host for workloads, by name, whatever the namespace.
+ * Why: what a host can get at all does not depend on who asks next.
+ */
+export function poolsForHost(policy: CompiledPolicy, family: Family, hostLabels: Labels): CompiledPool[] {
+  return policy.pools.filter((pool) => {
+    const { definition } = pool;
+    const isAutomatic =
+      definition.assignmentMode === "Automatic" && definition.allowedUses.includes("Workload");
+    const isOpen = !definition.disabled && definition.terminating === undefined;
+    return pool.cidr.family === family && isAutomatic && isOpen && matches(pool.nodeSelector, hostLabels);
+  });
+}
+
 /** The longest block prefix that leaves an address beside those set aside for the host. */
 export function longestBlockPrefix(
   family: Family,

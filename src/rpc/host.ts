@@ -147,6 +147,44 @@ export interface HostView {
   readonly revision: number;
 }
 
+/** Why a family is not ready: what an allocation would be refused with now. */
+export type ReadinessRefusal = Extract<
+  AllocateRefusal,
+  Rejection<
+    | "no_qualified_pool"
+    | "no_pool_selects_host"
+    | "block_limit_reached"
+    | "auto_allocate_disabled"
+    | "strict_affinity"
+    | "pool_cooling"
+    | "pool_exhausted"
+    | "policy_unavailable"
+    | "overloaded"
+    | "maintenance"
+  >
+>;
+
+/** Whether a host could get an address of one family now. */
+export interface FamilyReadinessView {
+  /** A pool of this family selects the host. */
+  readonly wanted: boolean;
+  readonly ready: boolean;
+  readonly refusal?: ReadinessRefusal;
+  /** As far as known; the Host stops asking its blocks where one has room. */
+  readonly availableInOwnBlocks: number;
+  /** By rule; where own blocks have no room, by the Pools' hints too. */
+  readonly canClaim: boolean;
+  readonly canBorrow: boolean;
+}
+
+export interface HostReadinessView {
+  /** Some family is wanted, and each that is wanted is ready. */
+  readonly ready: boolean;
+  readonly ipv4: FamilyReadinessView;
+  readonly ipv6: FamilyReadinessView;
+  readonly asOf: number;
+}
+
 export interface AffinityRow {
   readonly block: string;
   readonly pool: string;
@@ -178,6 +216,8 @@ export interface HostPort {
   >;
   /** Absent when the host was never registered. */
   describe(request: { readonly host: string }): Promise<{ readonly view?: HostView }>;
+  /** Absent when the host was never registered. */
+  readiness(request: { readonly host: string }): Promise<{ readonly view?: HostReadinessView }>;
   /** Gives one block back, fenced by a fresh epoch of the Pool. */
   releaseBlock(request: {
     readonly host: string;
