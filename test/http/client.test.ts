@@ -1,0 +1,168 @@
+/**
+ * Every operation through the generated client: what it sends is understood, what it gets is what the
+ * document declares. A new operation needs a call here; the last test names those without one.
+ */
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Api, accepted, apiOf, everyItem, Refused } from "../support/api/client.ts";
+import { type Service, startService } from "../support/service.ts";
+import { heldToDocument, operationIds } from "./declared.ts";
+
+const tokens = JSON.stringify(
+  [
+    { name: "ops", role: "admin", token: "admin-token" },
+    { name: "agent", role: "agent", host: "node-1", token: "agent-token" },
+  ].map(({ token, ...entry }) => ({ ...entry, sha256: createHash("sha256").update(token).digest("hex") })),
+);
+
+let service: Service;
+let api: Api;
+let agent: Api;
+const called = new Map<string, Set<number>>();
+
+beforeAll(async () => {
+  service = await startService({ tokens });
+  api = apiOf(service.url, { token: "admin-token" });
+  agent = apiOf(service.url, { token: "agent-token" });
+  for (const one of [api, agent]) one.use(heldToDocument(called));
+  const pool = (name: string, cidr: string, blockSize: number) =>
+    accepted(api.PUT("/v1/pools/{pool}", { params: { path: { pool: name } }, body: { cidr, blockSize } }));
+  await Promise.all([pool("four", "10.20.0.0/25", 28), pool("six", "fd00:20::/112", 122)]);
+  await accepted(
+    agent.PUT("/v1/hosts/{host}", { params: { path: { host: "node-1" } }, body: { labels: { zone: "b" } } }),
+  );
+}, 60_000);
+
+afterAll(async () => {
+  await service.stop();
+});
+
+const both = (handle: string, count = 1) => ({ host: "node-1", handle, ipv4: { count }, ipv6: { count } });
+
+describe("the generated client", () => {
+  it("reads the state of the service and of its caller", async () => {
+    expect(await accepted(api.GET("/healthz"))).toEqual({ ok: true });
+    expect((await accepted(api.GET("/readyz"))).ready).toBe(true);
+    expect(await accepted(agent.GET("/v1/whoami"))).toMatchObject({ role: "agent", host: "node-1" });
+  });
+
+  it("R8: revisions travel in ETag and If-Match", async () => {
+    const { data, response } = await api.GET("/v1/config");
+    const header = { "If-Match": response.headers.get("etag") ?? "" };
+    expect(header).toEqual({ "If-Match": `"${data?.revision}"` });
+    const changed = await accepted(
+      api.PATCH("/v1/config", { params: { header }, body: { ipCooldownSeconds: 60 } }),
+    );
+    expect(changed.ipCooldownSeconds).toBe(60);
+    const late = await api.PATCH("/v1/config", { params: { header }, body: { ipCooldownSeconds: 0 } });
+    expect(late.error).toMatchObject({
+      status: 412,
+      code: "revision_mismatch",
+      evidence: { revision: changed.revision },
+    });
+    await accepted(api.PATCH("/v1/config", { body: { ipCooldownSeconds: 0 } }));
+  });
+
+  it("writes and reads pools, reservations and hosts", async () => {
+    const path = { pool: "four" };
+    const patched = await accepted(
+      api.PATCH("/v1/pools/{pool}", { params: { path }, body: { description: "tests" } }),
+    );
+    expect(await accepted(api.GET("/v1/pools/{pool}", { params: { path } }))).toMatchObject({
+      description: "tests",
+      revision: patched.revision,
+      usage: { capacity: "128" },
+    });
+    const reservation = { params: { path: { reservation: "printers" } } };
+    const spec = { ...reservation, body: { reservedCIDRs: ["10.20.0.0/30"], reason: "printers" } };
+    const written = await accepted(api.PUT("/v1/reservations/{reservation}", spec));
+    expect(await accepted(api.GET("/v1/reservations/{reservation}", reservation))).toEqual(written);
+    expect((await accepted(api.GET("/v1/reservations"))).items).toEqual([written]);
+    const removed = await api.DELETE("/v1/reservations/{reservation}", reservation);
+    expect([removed.response.status, removed.data, removed.error]).toEqual([204, undefined, undefined]);
+    const host = await accepted(agent.GET("/v1/hosts/{host}", { params: { path: { host: "node-1" } } }));
+    expect(host.labels).toEqual({ zone: "b" });
+    const { items } = await accepted(api.GET("/v1/hosts", { params: { query: { state: "active" } } }));
+    expect(items.map(({ name }) => name)).toEqual(["node-1"]);
+  });
+
+  it("I1, I13: allocates, repeats, reads, and gives back", async () => {
+    const header = { "Idempotency-Key": "client.test.eth0" };
+    const request = { params: { header }, body: both("client.test") };
+    const first = await accepted(agent.POST("/v1/allocations", request));
+    expect(first.allocations.map(({ family }) => family)).toEqual([4, 6]);
+    const again = await accepted(agent.POST("/v1/allocations", request));
+    expect(again).toEqual({ ...first, replayed: true });
+    const held = await accepted(
+      agent.GET("/v1/handles/{handle}", { params: { path: { handle: "client.test" } } }),
+    );
+    expect(held.items).toEqual(first.allocations);
+    for (const allocation of first.allocations) {
+      const { address, block, sequenceNumber } = allocation;
+      const read = await accepted(agent.GET("/v1/allocations/{address}", { params: { path: { address } } }));
+      expect(read).toEqual(allocation);
+      const seen = await accepted(api.GET("/v1/blocks/{block}", { params: { path: { block } } }));
+      expect(seen).toMatchObject({ allocated: 1, affinity: { name: "node-1" } });
+      const query = { sequenceNumber };
+      const released = await accepted(
+        agent.DELETE("/v1/allocations/{address}", { params: { path: { address }, query } }),
+      );
+      expect(released.outcome).toBe("released");
+    }
+    const spent = agent.POST("/v1/allocations", request);
+    await expect(accepted(spent)).rejects.toThrow("idempotency_key_released");
+  });
+
+  it("assigns one exact address, in any spelling", async () => {
+    const params = { path: { address: "FD00:0020::00AB" } };
+    const body = { host: "node-1", handle: "exact" };
+    const assigned = await accepted(agent.PUT("/v1/allocations/{address}", { params, body }));
+    expect(assigned.address).toBe("fd00:20::ab");
+    expect((await agent.PUT("/v1/allocations/{address}", { params, body })).response.status).toBe(200);
+    const handle = { params: { path: { handle: "exact" } } };
+    expect((await accepted(agent.DELETE("/v1/handles/{handle}", handle))).released).toBe(1);
+  });
+
+  it("R6: reads lists to their end, page by page", async () => {
+    const result = await accepted(agent.POST("/v1/allocations", { body: both("many", 20) }));
+    const listed: string[] = [];
+    const query = { host: "node-1", limit: 7 };
+    for await (const { address } of everyItem((from) =>
+      api.GET("/v1/allocations", { params: { query: { ...query, ...from } } }),
+    )) {
+      listed.push(address);
+    }
+    expect(listed.toSorted()).toEqual(result.allocations.map(({ address }) => address).toSorted());
+    const blocks: string[] = [];
+    for await (const { cidr } of everyItem((from) =>
+      api.GET("/v1/blocks", { params: { query: { limit: 1, owned: true, ...from } } }),
+    )) {
+      blocks.push(cidr);
+    }
+    expect(blocks).toEqual(expect.arrayContaining(result.allocations.map(({ block }) => block)));
+    const pools: string[] = [];
+    for await (const { name } of everyItem((from) =>
+      api.GET("/v1/pools", { params: { query: { limit: 1, ...from } } }),
+    )) {
+      pools.push(name);
+    }
+    expect(pools).toEqual(["four", "six"]);
+    const released = await accepted(agent.POST("/v1/releases", { body: { handles: ["many"] } }));
+    expect(released).toMatchObject({ released: 40, alreadyFree: 0, rejected: 0 });
+  });
+
+  it("I15: a refusal is a value with its code, and leaves nothing", async () => {
+    const refused = await agent.POST("/v1/allocations", { body: both("much", 256) });
+    expect(refused.data).toBeUndefined();
+    expect(refused.error).toMatchObject({ status: 409, code: "pool_exhausted", retry: "after_change" });
+    const handle = { params: { path: { handle: "much" } } };
+    expect((await accepted(agent.GET("/v1/handles/{handle}", handle))).items).toEqual([]);
+    const elsewhere = accepted(agent.GET("/v1/hosts/{host}", { params: { path: { host: "node-2" } } }));
+    await expect(elsewhere).rejects.toBeInstanceOf(Refused);
+  });
+
+  it("has called every operation of the document, each with success", () => {
+    const succeeded = [...called].filter(([, statuses]) => [...statuses].some((status) => status < 300));
+    expect(succeeded.map(([id]) => id).toSorted()).toEqual(operationIds().toSorted());
+  });
+});
