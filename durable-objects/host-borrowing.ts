@@ -22,6 +22,8 @@ export interface OthersResult {
   readonly haveRoom: boolean;
   readonly nextFreeAt?: number;
   readonly considered: readonly Considered[];
+  /** False when a Pool or a block that was asked did not answer. */
+  readonly isComplete: boolean;
 }
 
 interface Candidate {
@@ -70,26 +72,33 @@ export class HostBorrowing {
     const considered: Considered[] = [];
     let nextFreeAt: number | undefined;
     let haveRoom = false;
+    let isComplete = true;
     for (const pool of pools) {
       const tried: string[] = [];
       let seen: BlockReport[] = [];
       for (let round = 0; round < ROUNDS_MAX; round += 1) {
         const offer = await this.#candidates(pool, tried, seen);
-        if (offer === undefined) break;
+        if (offer === undefined) {
+          isComplete = false;
+          break;
+        }
         nextFreeAt = sooner(nextFreeAt, offer.nextFreeAt);
         if (offer.candidates.length === 0) break;
         seen = [];
-        for (const candidate of await this.#withRoom(pool, policy, offer.candidates, seen)) {
+        const withRoom = await this.#withRoom(pool, policy, offer.candidates, seen);
+        if (seen.length < offer.candidates.filter(({ known }) => !known).length) isComplete = false;
+        for (const candidate of withRoom) {
           haveRoom = true;
-          if (visit === undefined) return { step: "go_on", haveRoom, considered, ...at(nextFreeAt) };
+          if (visit === undefined)
+            return { step: "go_on", haveRoom, considered, isComplete, ...at(nextFreeAt) };
           const step = await visit({ pool, block: candidate.block, isOwn: false });
-          if (step !== "go_on") return { step, haveRoom, considered, ...at(nextFreeAt) };
+          if (step !== "go_on") return { step, haveRoom, considered, isComplete, ...at(nextFreeAt) };
         }
         for (const { counts } of seen) nextFreeAt = sooner(nextFreeAt, counts?.nextFreeAt);
         tried.push(...offer.candidates.map(({ block }) => block));
       }
     }
-    return { step: "go_on", haveRoom, considered, ...at(nextFreeAt) };
+    return { step: "go_on", haveRoom, considered, isComplete, ...at(nextFreeAt) };
   }
 
   async #candidates(pool: CompiledPool, tried: readonly string[], seen: readonly BlockReport[]) {

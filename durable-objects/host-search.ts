@@ -36,6 +36,8 @@ const ASK_MAX = 512;
 const ASK_BEFORE_CLAIM = 32;
 /** Figures so young are believed before a claim, though not before a refusal, ms. */
 const FRESH_MS = 1_000;
+type Unheard = "pool" | "block" | "host";
+
 /** Changes of policy that one request follows. */
 const RESTARTS_MAX = 4;
 
@@ -56,6 +58,8 @@ export class HostSearch {
   #blocks: Considered[] = [];
   #asked = new Set<string>();
   #isShut = false;
+  /** Somebody who was asked did not answer: then "there is none" is not known. */
+  #unheard: Unheard | undefined;
 
   constructor(
     parts: { host: HostContext; affinities: HostAffinities; enrol: () => Promise<boolean> },
@@ -82,6 +86,7 @@ export class HostSearch {
     for (let round = 0; round < RESTARTS_MAX; round += 1) {
       this.#blocks = [];
       this.#asked = new Set();
+      this.#unheard = undefined;
       const result = await this.#under(policy);
       if (result.kind !== "policy_changed") return result;
       const leased = await this.#lease();
@@ -157,6 +162,10 @@ export class HostSearch {
       ? await this.#borrowing.borrow(pools, policy, (seat) => this.#visit(seat, policy))
       : await this.#borrowing.survey(pools, policy);
     if (others.step !== "go_on") return finish(others.step);
+    const unheard = this.#unheard ?? (others.isComplete ? undefined : "pool");
+    if (unheard !== undefined) {
+      return { kind: "refused", refusal: rejection("overloaded", { where: unheard }, 1) };
+    }
     const cap = policy.cap(this.#request.maxBlocksPerHost);
     const nextFreeAt = earliest([this.#ownNextFreeAt(pools), mayBorrow ? others.nextFreeAt : undefined]);
     const end: SearchEnd = {
@@ -267,7 +276,10 @@ export class HostSearch {
     const { memory, runtime, reports } = this.#host;
     const question = { block: seat.block, policy: blockPolicy(policy, seat.pool, seat.block) };
     const answer = await again(this.#host, () => runtime.ports.block(seat.block).describe(question));
-    if (answer.kind !== "answered") return false;
+    if (answer.kind !== "answered") {
+      this.#unheard = "block";
+      return false;
+    }
     const { counts } = answer.value;
     memory.note(seat.block, counts, runtime.now());
     reports.changed(poolTarget(seat.pool), seat.block, counts);
@@ -298,6 +310,7 @@ export class HostSearch {
       while (this.#ownedRows() < cap) {
         const claimed = await this.#affinities.claim(this.#claimWish(leased, pool, cap));
         if (claimed.kind === "over_cap") return reached();
+        if (claimed.kind === "unsettled") this.#unheard = claimed.where;
         if (claimed.kind !== "claimed") {
           considered.push({
             kind: "pool",

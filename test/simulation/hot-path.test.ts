@@ -336,3 +336,13 @@ describe("both families", () => {
     expect(other).toMatchObject({ ok: false, error: { code: "idempotency_key_reused" } });
   });
 });
+
+describe("who does not answer is not taken for empty", () => {
+  test("a Pool that fails gives 503, not pool_exhausted", async () => {
+    scene = await Scene.open();
+    scene.world.refuse({ toClass: "PoolObject", kind: "request", method: "claim" }, "overloaded", 1);
+    const answer = await scene.world.during(allocate(request("a", "h")));
+    expect(answer).toMatchObject({ ok: false, error: { code: "overloaded", evidence: { where: "pool" } } });
+    expect(await scene.world.during(allocate(request("a", "h")))).toMatchObject({ ok: true });
+  });
+});
