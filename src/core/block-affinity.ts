@@ -10,7 +10,7 @@ import type {
   ReleaseAffinityRequest,
 } from "./block-messages.ts";
 import { invariant } from "./invariant.ts";
-import { stateOf } from "./ordinal.ts";
+import { type OrdinalRow, stateOf } from "./ordinal.ts";
 
 const NOTHING_RESERVED = { reserved: [] } as const;
 
@@ -73,6 +73,9 @@ export function releaseAffinity(draft: BlockDraft, request: ReleaseAffinityReque
   const owner = header?.owner;
   if (request.epoch < epoch) return withOwner("stale", owner, epoch);
   if (owner !== undefined && owner !== request.owner) return withOwner("not_owner", owner, epoch);
+  if (header?.keptEpoch === request.epoch) {
+    return { kind: "block_not_empty", ...occupancy(draft, request.cooldownMs) };
+  }
   const empty = isEmpty(draft, request.cooldownMs);
   const target = {
     block: request.block,
@@ -84,7 +87,7 @@ export function releaseAffinity(draft: BlockDraft, request: ReleaseAffinityReque
   if (owner !== undefined && request.mustBeEmpty && !empty) {
     const kept = header?.hostReserved === undefined ? {} : { hostReserved: header.hostReserved };
     const claimedAt = header?.claimedAt === undefined ? {} : { claimedAt: header.claimedAt };
-    draft.putHeader({ ...target, owner, ...claimedAt, ...kept });
+    draft.putHeader({ ...target, owner, ...claimedAt, ...kept, keptEpoch: request.epoch });
     return { kind: "block_not_empty", ...occupancy(draft, request.cooldownMs) };
   }
   if (owner !== undefined || request.epoch > epoch) draft.putHeader(target);
@@ -124,7 +127,7 @@ export function retireDueAt(draft: BlockDraft, cooldownMs: number): number | und
 }
 
 /**
- * Retires an ownerless block whose time has come: its rows go, its counter and epoch stay.
+ * Retires an ownerless block whose time has come: its old rows go, its counter and epoch stay.
  * Returns the epoch to tell the Pool, or undefined when it is not time or all is told.
  */
 export function retire(draft: BlockDraft, cooldownMs: number): number | undefined {
@@ -132,7 +135,10 @@ export function retire(draft: BlockDraft, cooldownMs: number): number | undefine
   const header = draft.header;
   if (header === undefined || due === undefined || due > draft.now) return undefined;
   const { counter: _counter, at: _at, ...rest } = header;
-  draft.dropRows();
+  // A released key stays spent as long as the index may list it here: only what is older is forgotten.
+  const forgottenAt = draft.now - draft.times.spentKeyMs;
+  const isOld = ({ ended }: OrdinalRow) => (ended[0]?.releasedAt ?? 0) <= forgottenAt;
+  if ([...draft.rows()].every(isOld)) draft.dropRows();
   draft.putHeader(rest);
   return header.epoch;
 }

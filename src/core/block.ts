@@ -32,6 +32,8 @@ export interface BlockHeader {
   /** The block's time when the header was written. */
   readonly at: number;
   readonly hostReserved?: HostReserved;
+  /** Epoch of a release of the affinity that was refused: a copy of it is refused too, whenever it comes. */
+  readonly keptEpoch?: number;
   /** Epoch at which the Pool was told that the ownerless block is empty. */
   readonly retiredEpoch?: number;
   /** Version of the set of addresses that other hosts hold; absent: it was always empty. */

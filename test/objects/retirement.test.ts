@@ -96,7 +96,7 @@ test("I3 I5: an ownerless block that became empty retires by its alarm, once not
   expect(await alarmAt(), "the alarm lives on").not.toBeNull();
   await wait(IN_FLIGHT_MS + 100);
   await runDurableObjectAlarm(stub);
-  expect([await entry(), await rows()]).toEqual(["free", 0]);
+  expect([await entry(), await rows()], "the released key stays spent").toEqual(["free", 1]);
   expect(await allocate("h2")).toMatchObject({ kind: "affinity_lost", final: true });
   await evict(stub);
   const again = await claimed("a");

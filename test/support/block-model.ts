@@ -70,6 +70,8 @@ export class BlockModel {
   #isWritten = false;
   #incarnation = 0;
   #ends: { start: number; end: number } | undefined;
+  /** Epoch of a release of the affinity that was refused. */
+  #keptAt: number | undefined;
   #retiredEpoch: number | undefined;
 
   constructor(shape: ModelShape) {
@@ -130,8 +132,10 @@ export class BlockModel {
     const used = this.slots.map((slot) => this.#used(slot, cooldownMs));
     const allocated = used.filter((state) => state === "allocated").length;
     const cooling = used.filter((state) => state === "cooling").length;
+    if (epoch === this.#keptAt) return { kind: "block_not_empty", allocated, cooling };
     if (this.owner !== undefined || epoch > this.epoch) this.#store(epoch, incarnation);
     if (this.owner !== undefined && mustBeEmpty && allocated + cooling > 0) {
+      this.#keptAt = epoch;
       return { kind: "block_not_empty", allocated, cooling };
     }
     this.owner = undefined;
@@ -253,7 +257,10 @@ export class BlockModel {
       held === undefined && (past[0]?.releasedAt ?? -waitMs) + waitMs <= this.now;
     const isDue = this.#isWritten && this.owner === undefined && this.#retiredEpoch !== this.epoch;
     if (!isDue || !this.slots.every(isOver)) return undefined;
-    this.slots = this.#unused();
+    // A key stays spent for its time, whoever has the block by then.
+    const forgottenAt = this.now - this.#shape.times.spentKeyMs;
+    const isOld = ({ past }: Slot) => (past[0]?.releasedAt ?? forgottenAt) <= forgottenAt;
+    if (this.slots.every(isOld)) this.slots = this.#unused();
     this.storedAt = this.now;
     return this.epoch;
   }

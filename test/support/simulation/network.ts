@@ -50,6 +50,8 @@ export interface Hold {
   release(): void;
   /** Lets the oldest go (or the given number) and goes on holding. */
   releaseNext(count?: number): void;
+  /** Lets the newest go and goes on holding. */
+  releaseLast(): void;
   /** Loses all that is held, and holds no more. */
   drop(loss?: Loss): void;
 }
@@ -126,6 +128,10 @@ export class Network {
         letGo(messages.length);
       },
       releaseNext: (count = 1) => letGo(count),
+      releaseLast: () => {
+        const last = messages.pop();
+        if (last !== undefined) this.#dispatch(last, 0, true);
+      },
       drop: (loss = "silent") => {
         this.#rules.delete(rule);
         for (const message of messages.splice(0)) this.#lose(message, loss);
