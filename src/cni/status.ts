@@ -10,6 +10,9 @@ import { type Failure, failure, failureOfCall } from "./failure.ts";
 import { connect, hostOf, type Machine } from "./machine.ts";
 import type { Netconf } from "./netconf.ts";
 
+/** Pools of the family exist, and none takes this host by itself. */
+const UNSELECTED = "no_pool_selects_host";
+
 /**
  * Asks the service for the readiness of this host and judges the wanted families.
  *
@@ -28,8 +31,9 @@ export async function status(netconf: Netconf, machine: Machine): Promise<Result
     const pools = netconf.families[name];
     if (pools === undefined) return [];
     const readiness = answer.value[name];
-    const isReady = readiness.wanted ? readiness.ready : pools.length > 0;
-    return isReady ? [] : [faultOf(name, readiness)];
+    const fault = faultOf(name, readiness);
+    const isListed = pools.length > 0 && !readiness.wanted && fault.code === UNSELECTED;
+    return readiness.ready || isListed ? [] : [fault];
   });
   const [first] = faults;
   if (first === undefined) return ok("");
@@ -44,6 +48,6 @@ export async function status(netconf: Netconf, machine: Machine): Promise<Result
 }
 
 function faultOf(name: "ipv4" | "ipv6", readiness: FamilyReadiness) {
-  const code = readiness.code ?? (readiness.wanted ? "not_ready" : "no_pool_selects_host");
+  const code = readiness.code ?? (readiness.wanted ? "not_ready" : UNSELECTED);
   return { name, code, hint: readiness.hint ?? `read /docs/errors/${code} of the service.` };
 }

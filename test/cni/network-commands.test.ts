@@ -120,7 +120,8 @@ describe("CHECK", () => {
 describe("STATUS", () => {
   const READY = { wanted: true, ready: true };
   const FULL = { wanted: true, ready: false, code: "block_limit_reached", hint: "Use larger blocks." };
-  const UNWANTED = { wanted: false, ready: false };
+  const UNSELECTED = { wanted: false, ready: false, code: "no_pool_selects_host" };
+  const UNQUALIFIED = { wanted: false, ready: false, code: "no_qualified_pool" };
 
   /** A runtime sends no container, interface or namespace. */
   function status(run: Run = {}): Promise<Finished> {
@@ -158,9 +159,17 @@ describe("STATUS", () => {
   });
 
   test("a family that no pool selects is a fault, unless its pools are listed", async () => {
-    service.answerWith(answer(UNWANTED, UNWANTED));
+    service.answerWith(answer(UNSELECTED, UNSELECTED));
     expect(failed(await status()).msg).toMatch(/^no_pool_selects_host \(50\): /);
     expect(await status({ ipam: { pools: { ipv4: ["a"] } } })).toEqual(SILENT_SUCCESS);
+  });
+
+  test("listed pools help neither where no pool of the family exists, nor where it is full", async () => {
+    const ipam = { pools: { ipv4: ["a"] } };
+    service.answerWith(answer(UNQUALIFIED, READY));
+    expect(failed(await status({ ipam })).msg).toMatch(/^no_qualified_pool \(50\): /);
+    service.answerWith(answer(FULL, READY));
+    expect(failed(await status({ ipam })).msg).toMatch(/^block_limit_reached \(50\): /);
   });
 
   test.each([
