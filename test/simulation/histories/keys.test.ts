@@ -10,6 +10,19 @@ import { A, findings, HOST_A, heldBy, leave, ONE_BLOCK, ownerOf, SHARD, TWO_BLOC
 
 const BLOCK_A = blockObject(A);
 
+/** A request whose host dies when the index has its row and no block was asked. */
+async function diesAfterIndex(scene: Scene, handle: string, key: string): Promise<void> {
+  const { world } = scene;
+  const reserved = world.hold({ method: "reserve", kind: "answer" });
+  const cut = scene.allocate("a", { handle, key });
+  await world.advance(20);
+  expect(reserved.messages).toHaveLength(1);
+  world.evict(HOST_A);
+  reserved.drop();
+  expect(await world.during(cut)).toEqual({ kind: "unknown" });
+  expect(heldBy(scene, handle)).toEqual([]);
+}
+
 const REQUEST_CUTS: [string, string, CrashPoint, string][] = [
   ["before the index's commit", SHARD, "before-commit", ""],
   ["after the index's commit", SHARD, "after-commit", ""],
@@ -59,8 +72,7 @@ describe("H2 H3 I4: a release of a handle leaves nothing to a request whose clie
     const scene = await Scene.open({ pools: TWO_BLOCKS });
     const { world } = scene;
     await world.during(scene.allocate("a", { handle: "first" }));
-    world.crash(HOST_A, "after-send", `${SHARD} => ${HOST_A} reserve`);
-    await world.during(scene.allocate("a", { handle: "h" }));
+    await diesAfterIndex(scene, "h", scene.newKey());
     expect(await world.during(scene.release("h"))).toEqual({ kind: "ok" });
     await world.advance(5_000);
     expect(heldBy(scene, "h")).toEqual([]);
@@ -123,7 +135,7 @@ test("CE-25 I13: an unknown outcome is asked for at the same block, never at the
 });
 
 test("CE-3 CE-19 I5: the shard's own pass removes no row that a message may still fill", async () => {
-  const scene = await Scene.open({ pools: TWO_BLOCKS, settings: { indexPassMs: 1_000 } });
+  const scene = await Scene.open({ pools: TWO_BLOCKS, settings: { leaseMs: 5_000, indexPassMs: 1_000 } });
   const { world } = scene;
   await world.during(scene.allocate("a", { handle: "first" }));
   const late = world.hold({ method: "allocate", to: BLOCK_A, kind: "request" });
@@ -141,9 +153,8 @@ test("CE-3 I5: a row that another attempt took over since the pass read it stays
   const scene = await Scene.open({ pools: TWO_BLOCKS, settings: { indexPassMs: 5_000 } });
   const { world } = scene;
   await world.during(scene.allocate("a", { handle: "first" }));
-  world.crash(HOST_A, "after-send", `${SHARD} => ${HOST_A} reserve`);
   const key = scene.newKey();
-  await world.during(scene.allocate("a", { handle: "h", key }));
+  await diesAfterIndex(scene, "h", key);
   const asked = world.hold({ method: "holds", kind: "answer" });
   await world.advance(7_000);
   expect(asked.messages.length).toBeGreaterThan(0);
