@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Api, accepted, apiOf, everyItem, Refused } from "../support/api/client.ts";
+import { addressesOf, allocateOnce, describePool, releaseAll } from "../support/api/examples.ts";
 import { type Service, startService } from "../support/service.ts";
 import { heldToDocument, operationIds } from "./declared.ts";
 
@@ -159,6 +160,29 @@ describe("the generated client", () => {
     expect((await accepted(agent.GET("/v1/handles/{handle}", handle))).items).toEqual([]);
     const elsewhere = accepted(agent.GET("/v1/hosts/{host}", { params: { path: { host: "node-2" } } }));
     await expect(elsewhere).rejects.toBeInstanceOf(Refused);
+  });
+
+  it("does what docs/clients.md shows", async () => {
+    const [four, six] = await allocateOnce(agent, "node-1", "shown.pod", "eth0");
+    expect(four?.interfaceAddress).toMatch(/^10\.20\.0\.\d+\/28$/);
+    expect(six?.interfaceAddress).toMatch(/^fd00:20:.*\/122$/);
+    expect(await allocateOnce(agent, "node-1", "shown.pod", "eth0")).toEqual([four, six]);
+    const addresses = [four, six].map((one) => one?.interfaceAddress.split("/")[0]);
+    expect((await addressesOf(api, "node-1")).toSorted()).toEqual(addresses.toSorted());
+    expect(await releaseAll(agent, "shown.pod")).toBe(true);
+    expect(await releaseAll(agent, "shown.pod")).toBe(true);
+    expect(await addressesOf(api, "node-1")).toEqual([]);
+  });
+
+  it("R8: of eight that change one pool at once none is lost", async () => {
+    const append = (letter: string) => describePool(api, "six", (description) => description + letter);
+    const settled = await Promise.allSettled(Array.from("abcdefgh", append));
+    const written = Array.from("abcdefgh").filter((_, at) => settled[at]?.status === "fulfilled");
+    const { description = "" } = await accepted(
+      api.GET("/v1/pools/{pool}", { params: { path: { pool: "six" } } }),
+    );
+    expect(Array.from(description).toSorted()).toEqual(written);
+    expect(written.length).toBeGreaterThan(0);
   });
 
   it("has called every operation of the document, each with success", () => {

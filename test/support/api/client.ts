@@ -66,7 +66,7 @@ export function apiOf(url: string, { token, timeoutMs = 30_000 }: ApiOptions = {
 }
 
 /** Takes the value out of an answer. Rejects: `Refused`. */
-export async function accepted<T>(answer: Promise<Answered<T>>): Promise<T> {
+export async function accepted<T>(answer: Answered<T> | Promise<Answered<T>>): Promise<T> {
   const { data, error } = await answer;
   if (error !== undefined) throw new Refused(error);
   return data as T;
