@@ -75,19 +75,41 @@ export function sweepOf(env: Env): { tick(): Promise<unknown> } {
   return stub(env, env.SWEEP, SWEEP_OBJECT_NAME);
 }
 
+/** Ids of objects found before: making one hashes its name. They may be kept; stubs may not. */
+const idsOf = new WeakMap<object, Map<string, DurableObjectId>>();
+const IDS_MAX = 8_192;
+
+function idOf(namespace: Namespace, objectName: string): DurableObjectId {
+  const ids = idsOf.get(namespace) ?? new Map<string, DurableObjectId>();
+  idsOf.set(namespace, ids);
+  const known = ids.get(objectName);
+  if (known !== undefined) return known;
+  if (ids.size >= IDS_MAX) ids.clear();
+  const id = namespace.idFromName(objectName);
+  ids.set(objectName, id);
+  return id;
+}
+
 /** Makes a stub; it belongs to the event that made it and is not kept. */
 function stub<P extends object>(env: PlacedEnv, namespace: Namespace, objectName: string): P {
   const { JURISDICTION, LOCATION_HINT } = env;
   const placed = JURISDICTION === undefined ? namespace : namespace.jurisdiction(JURISDICTION);
   const options = LOCATION_HINT === undefined ? {} : { locationHint: LOCATION_HINT };
-  return placed.get(placed.idFromName(objectName), options) as P;
+  return placed.get(idOf(placed, objectName), options) as P;
 }
+
+const blockNames = new Map<string, string>();
 
 /** Why: two spellings of one block would be two objects, and two objects two allocations. */
 function blockNameOf(cidr: string): string {
+  const known = blockNames.get(cidr);
+  if (known !== undefined) return known;
   const block = parseCidr(cidr);
   invariant(block.ok, `a block is named by its CIDR, not by ${cidr}`);
-  return blockName(block.value);
+  const name = blockName(block.value);
+  if (blockNames.size >= IDS_MAX) blockNames.clear();
+  blockNames.set(cidr, name);
+  return name;
 }
 
 function policyOf(ports: Ports, { untilMs, skewMs }: Settings): PolicySource {

@@ -26,6 +26,16 @@ export async function sha256Hex(text: string, digits: number): Promise<string> {
 const FINGERPRINT_DIGITS = 32;
 
 /**
+ * The fingerprint of a request that brought a key of its own; any other has a key that nobody repeats.
+ */
+export function fingerprintUnder(
+  key: string | undefined,
+  body: Record<string, unknown>,
+): Promise<string> | string {
+  return key === undefined ? "" : fingerprintOf(body);
+}
+
+/**
  * The fingerprint of a request: its parsed body without `explain`, which asks for words, not for addresses.
  * Why: the same key with another fingerprint is refused.
  */

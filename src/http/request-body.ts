@@ -22,7 +22,11 @@ export async function readJsonObject(
   if (Number(request.headers.get("content-length") ?? 0) > bytesMax) {
     return err(rejection("body_too_large", { limit: bytesMax }));
   }
-  const bytes = await readBytes(request.body, bytesMax);
+  // A length that was declared bounds what arrives; without one the bytes are counted as they come.
+  const isDeclared = request.headers.has("content-length");
+  const bytes = isDeclared
+    ? new Uint8Array(await request.arrayBuffer())
+    : await readBytes(request.body, bytesMax);
   if (bytes === undefined) return err(rejection("body_too_large", { limit: bytesMax }));
   return parseObject(bytes);
 }

@@ -1,6 +1,6 @@
 /** allocate: gives a handle addresses of each family it asks for, all or none. */
 
-import { fingerprintOf } from "../digest.ts";
+import { fingerprintUnder } from "../digest.ts";
 import { present } from "../omit-absent.ts";
 import { operation, reply } from "../operation.ts";
 import { allocationOnWire } from "../present/allocation.ts";
@@ -42,7 +42,7 @@ export const allocate = operation(
       ...present(request),
       ...(namespace === undefined ? {} : { namespaceLabels: namespace.labels ?? {} }),
       key: keyOf(headers, call),
-      fingerprint: await fingerprintOf(body),
+      fingerprint: await fingerprintUnder(headers.idempotencyKey, body),
       use: body.use ?? "Workload",
       attributes: withHost(body.attributes, body.host),
       partial: body.partial ?? false,

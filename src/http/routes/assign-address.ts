@@ -2,7 +2,7 @@
 
 import { type Rejection, rejection } from "../../core/errors.ts";
 import type { Principal } from "../auth.ts";
-import { fingerprintOf } from "../digest.ts";
+import { fingerprintUnder } from "../digest.ts";
 import { present } from "../omit-absent.ts";
 import { operation, reply } from "../operation.ts";
 import { allocationOnWire } from "../present/allocation.ts";
@@ -56,7 +56,7 @@ export const assignAddress = operation(
       ...present(body),
       address,
       key: keyOf(headers, call),
-      fingerprint: await fingerprintOf({ ...body, address }),
+      fingerprint: await fingerprintUnder(headers.idempotencyKey, { ...body, address }),
       use: body.use ?? "Workload",
       attributes: withHost(body.attributes, body.host),
       leakCollection: body.leakCollection ?? "auto",
