@@ -189,6 +189,29 @@ test("CE-9 I6: a claim under way dies when its block is given back before it arr
   expect(findings(scene)).toEqual([]);
 });
 
+test("CE-9 I6: a late answer to a claim confirms nothing that was given back meanwhile", async () => {
+  const scene = await Scene.open({ pools: ONE_BLOCK, config: STRICT });
+  const { world } = scene;
+  const late = world.hold({ method: "claim", from: BLOCK_A, kind: "answer" });
+  const slow = scene.allocate("b", { handle: "h" });
+  await world.advance(20);
+  expect(ownerOf(scene, A)).toBe("b");
+  const fresh = scene.deployed.ports
+    .pool("default", 0)
+    .fresh({ ...target("10.0.0.0/30"), owner: "b", block: A });
+  await world.advance(10);
+  const left = askToLeave(scene, "b", A, ((await fresh) as { epoch: number }).epoch);
+  await world.advance(30);
+  expect(await left).toEqual({ kind: "released" });
+  late.release();
+  for (let step = 0; step < 60; step += 1) {
+    await world.step();
+    expect(findings(scene)).toEqual([]);
+  }
+  await world.during(slow);
+  expect(findings(scene)).toEqual([]);
+});
+
 test("CE-10 I6: a late release of a block finds a higher epoch, after its host has recovered", async () => {
   const scene = await Scene.open({ pools: TWO_BLOCKS });
   const { world } = scene;
@@ -266,6 +289,7 @@ test("CE-27: an order to leave a block from before it was claimed again does not
   expect(ownerOf(scene, A)).toBe("a");
   orders.release();
   expect(await world.during(old.answer)).toEqual({ kind: "stale" });
+  expect(rowsOf(scene)).toEqual([`a ${A} confirmed`]);
   expect(ownerOf(scene, A)).toBe("a");
   expect(heldBy(scene, "again")).toHaveLength(1);
   expect(findings(scene)).toEqual([]);
