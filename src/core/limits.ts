@@ -90,6 +90,8 @@ export const CONSIDERED_EXPLANATION_MAX = 256;
 /** Items of a page. */
 export const PAGE_SIZE_DEFAULT = 100;
 export const PAGE_SIZE_MAX = 1000;
+/** Seconds for which a list of routes waits for a change. */
+export const ROUTES_WAIT_SECONDS_MAX = 25;
 /** Minutes for which a cursor stays valid, at least. */
 export const CURSOR_VALID_MINUTES_MIN = 15;
 

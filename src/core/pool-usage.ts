@@ -23,6 +23,26 @@ export interface PoolUsage {
   readonly asOf: number;
 }
 
+/** A block whose figures are summed. */
+export type SummedBlock = Pick<DirectoryBlock, "position" | "owner" | "issuedAt" | "counts">;
+
+/**
+ * Sums over some blocks of a pool; the sums of disjoint parts may be added.
+ * Units: addresses; `asOf` and `nextFreeAt` in milliseconds since 1970.
+ */
+export interface BlocksSum {
+  /** What reservations leave of the blocks, used or not. */
+  readonly open: bigint;
+  readonly available: bigint;
+  readonly allocated: number;
+  readonly cooling: number;
+  readonly blocks: number;
+  readonly blocksFull: number;
+  readonly blocksUnowned: number;
+  readonly asOf: number;
+  readonly nextFreeAt?: number;
+}
+
 /**
  * Sums up a pool (I14).
  * Why: a block that never reported counts as untouched, as of its claim: hosts report a block at the
@@ -32,43 +52,95 @@ export interface PoolUsage {
 export function poolUsage(
   grid: BlockGrid,
   reservations: readonly string[],
-  blocks: Iterable<DirectoryBlock>,
+  blocks: Iterable<SummedBlock>,
   now: number,
 ): PoolUsage {
   const reserved = reservedWithin(grid, reservations);
-  const capacity = size(grid.cidr);
-  const blockCapacity = 1n << BigInt(grid.cidr.family === 4 ? 32 - grid.blockSize : 128 - grid.blockSize);
+  const sum = sumBlocks(grid, reserved, blocks, now);
+  const available = availableOf(grid, reserved, sum);
+  invariant(available >= 0n && available <= size(grid.cidr), "a pool has no more available than it holds");
+  return usageOf(grid, reserved, sum);
+}
+
+/** Sums the figures of some blocks; `now` is when the sum of no block dates from. */
+export function sumBlocks(
+  grid: BlockGrid,
+  reserved: RangeSet,
+  blocks: Iterable<SummedBlock>,
+  now: number,
+): BlocksSum {
+  const blockCapacity = size({ ...grid.cidr, prefix: grid.blockSize });
   const sum = { allocated: 0, cooling: 0, blocks: 0, blocksFull: 0, blocksUnowned: 0, asOf: now };
-  let available = capacity - reserved.size;
+  let open = 0n;
+  let available = 0n;
+  let nextFreeAt = Number.POSITIVE_INFINITY;
   for (const block of blocks) {
     const { counts } = block;
     const isDraining = block.owner === undefined;
-    const open = reserved.isEmpty
+    const left = reserved.isEmpty
       ? blockCapacity
       : blockCapacity - reserved.countWithin(rangeAt(grid, block.position));
-    const reported = counts === undefined ? open : BigInt(counts.available);
-    available -= open;
-    available += isDraining ? 0n : reported < open ? reported : open;
+    const reported = counts === undefined ? left : BigInt(counts.available);
+    open += left;
+    available += isDraining ? 0n : reported < left ? reported : left;
     sum.allocated += counts?.allocated ?? 0;
     sum.cooling += counts?.cooling ?? 0;
     sum.blocks += 1;
     sum.blocksFull += reported === 0n ? 1 : 0;
     sum.blocksUnowned += isDraining ? 1 : 0;
     sum.asOf = Math.min(sum.asOf, counts?.asOf ?? block.issuedAt);
+    nextFreeAt = Math.min(nextFreeAt, counts?.nextFreeAt ?? nextFreeAt);
   }
-  invariant(available >= 0n && available <= capacity, "a pool has no more available than it holds");
-  const { allocated, cooling, ...rest } = sum;
-  const usedPercent = Number(((capacity - available) * 10_000n) / capacity) / 100;
-  const figures = {
+  return { open, available, ...sum, ...(Number.isFinite(nextFreeAt) ? { nextFreeAt } : {}) };
+}
+
+/** Adds the sums of two disjoint parts of a pool. */
+export function addSums(one: BlocksSum, other: BlocksSum): BlocksSum {
+  const times = [one.nextFreeAt, other.nextFreeAt].filter((time) => time !== undefined);
+  return {
+    open: one.open + other.open,
+    available: one.available + other.available,
+    allocated: one.allocated + other.allocated,
+    cooling: one.cooling + other.cooling,
+    blocks: one.blocks + other.blocks,
+    blocksFull: one.blocksFull + other.blocksFull,
+    blocksUnowned: one.blocksUnowned + other.blocksUnowned,
+    asOf: Math.min(one.asOf, other.asOf),
+    ...(times.length === 0 ? {} : { nextFreeAt: Math.min(...times) }),
+  };
+}
+
+/** What a pool has: in its blocks, and outside them, where nothing was ever taken. */
+function availableOf(grid: BlockGrid, reserved: RangeSet, sum: BlocksSum): bigint {
+  return size(grid.cidr) - reserved.size - sum.open + sum.available;
+}
+
+/**
+ * The figures of a pool whose existing blocks have that sum.
+ * Why: parts summed under different reservations may not fit together; no figure leaves the pool's bounds.
+ */
+export function usageOf(grid: BlockGrid, reserved: RangeSet, sum: BlocksSum): PoolUsage {
+  const capacity = size(grid.cidr);
+  const { open: _open, nextFreeAt: _next, allocated, cooling, ...rest } = sum;
+  const available = clamped(availableOf(grid, reserved, sum), capacity);
+  return {
     capacity,
     allocated: BigInt(allocated),
     cooling: BigInt(cooling),
     reserved: reserved.size,
+    usedPercent: Number(((capacity - available) * 10_000n) / capacity) / 100,
+    ...rest,
+    available,
   };
-  return { ...figures, available, usedPercent, ...rest };
 }
 
-function reservedWithin(grid: BlockGrid, reservations: readonly string[]): RangeSet {
+function clamped(count: bigint, most: bigint): bigint {
+  if (count < 0n) return 0n;
+  return count > most ? most : count;
+}
+
+/** What of a pool lies inside reservations; those of the other family do not count. */
+export function reservedWithin(grid: BlockGrid, reservations: readonly string[]): RangeSet {
   const ranges = reservations.map((text) => {
     const cidr = parseCidrMasked(text);
     invariant(cidr.ok, `${text} is no range`);

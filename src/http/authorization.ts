@@ -25,6 +25,7 @@ export type Access =
 export const ACCESS: Record<OperationId, Access> = {
   getHealth: "open",
   getReady: "open",
+  getStatus: "reader",
   whoAmI: "authenticated",
   getConfig: "reader",
   updateConfig: "admin",
@@ -32,12 +33,14 @@ export const ACCESS: Record<OperationId, Access> = {
   getPool: "reader",
   putPool: "admin",
   updatePool: "admin",
+  getUtilization: "reader",
   listReservations: "reader",
   getReservation: "reader",
   putReservation: "admin",
   deleteReservation: "admin",
   listHosts: "reader",
   getHost: { agent: "path", reader: true },
+  getHostReadiness: { agent: "path", reader: false },
   putHost: { agent: "path", reader: false },
   allocate: { agent: "body", reader: false },
   listAllocations: { agent: "query", reader: true },
@@ -49,6 +52,7 @@ export const ACCESS: Record<OperationId, Access> = {
   releaseHandle: { agent: "reach", reader: false },
   listBlocks: "reader",
   getBlock: "reader",
+  listRoutes: "reader",
 };
 
 /** Checks the role alone, before anything of the request is read. */

@@ -18,6 +18,7 @@ const DESCRIPTIONS: Record<number, string> = {
   200: "OK",
   201: "Created",
   204: "No content",
+  304: "Not modified",
   400: "Invalid request",
   401: "Not authenticated",
   403: "Not allowed",

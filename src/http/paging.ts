@@ -40,7 +40,10 @@ export async function readPage(
 }
 
 /** Refuses a cursor that names no place of its list. Why: cursors are not signed, so anybody can write one. */
-export function invalidCursor(message: string): Result<never, Rejection<"invalid_request">> {
+export function invalidCursor(message: string): {
+  readonly ok: false;
+  readonly error: Rejection<"invalid_request">;
+} {
   return err(
     rejection("invalid_request", { errors: [{ parameter: "cursor", code: "invalid_cursor", message }] }),
   );

@@ -87,7 +87,7 @@ async function parse(operation: Operation, arrival: Arrival): Promise<Result<Par
   const faults: FieldFault[] = [];
   const params = check(operation.params, arrival.params, "path", faults);
   const query = check(operation.query, readQuery(operation, arrival.request, faults), "query", faults);
-  const headers = readHeaders(arrival.request.headers, operation.headers ?? []);
+  const headers = readHeaders(arrival.request.headers, operation.headers ?? [], operation.method === "get");
   faults.push(...headers.faults);
   let body: unknown;
   if (operation.body !== undefined) {
@@ -129,6 +129,7 @@ function review(
 
 /** Reads the query; a name that is unknown or given twice is a fault. */
 function readQuery(operation: Operation, request: Request, faults: FieldFault[]): Record<string, string> {
+  if (!request.url.includes("?")) return {};
   const given: Record<string, string> = Object.create(null);
   const known = operation.query?.shape ?? {};
   for (const [name, value] of new URL(request.url).searchParams) {
@@ -193,14 +194,14 @@ interface Success {
   readonly status: number;
   readonly body?: unknown;
   readonly revision?: number;
+  /** Where no revision stands for the whole answer. */
+  readonly etag?: string;
 }
 
-function success(
-  outcome: { status: number; body?: unknown; revision?: number },
-  requestId: string,
-): Response {
+function success(outcome: Success, requestId: string): Response {
   const headers = new Headers({ "X-Request-Id": requestId, "Cache-Control": "no-store" });
   if (outcome.revision !== undefined) headers.set("ETag", `"${outcome.revision}"`);
+  if (outcome.etag !== undefined) headers.set("ETag", `"${outcome.etag}"`);
   if (outcome.body === undefined) return new Response(null, { status: outcome.status, headers });
   headers.set("Content-Type", "application/json");
   return new Response(JSON.stringify(outcome.body), { status: outcome.status, headers });

@@ -11,14 +11,18 @@ import { getConfig } from "./routes/get-config.ts";
 import { getHandle } from "./routes/get-handle.ts";
 import { getHealth } from "./routes/get-health.ts";
 import { getHost } from "./routes/get-host.ts";
+import { getHostReadiness } from "./routes/get-host-readiness.ts";
 import { getPool } from "./routes/get-pool.ts";
 import { getReady } from "./routes/get-ready.ts";
 import { getReservation } from "./routes/get-reservation.ts";
+import { getStatus } from "./routes/get-status.ts";
+import { getUtilization } from "./routes/get-utilization.ts";
 import { listAllocations } from "./routes/list-allocations.ts";
 import { listBlocks } from "./routes/list-blocks.ts";
 import { listHosts } from "./routes/list-hosts.ts";
 import { listPools } from "./routes/list-pools.ts";
 import { listReservations } from "./routes/list-reservations.ts";
+import { listRoutes } from "./routes/list-routes.ts";
 import { putHost } from "./routes/put-host.ts";
 import { putPool } from "./routes/put-pool.ts";
 import { putReservation } from "./routes/put-reservation.ts";
@@ -32,6 +36,7 @@ import { whoAmI } from "./routes/who-am-i.ts";
 export const OPERATIONS = [
   getHealth,
   getReady,
+  getStatus,
   whoAmI,
   getConfig,
   updateConfig,
@@ -39,6 +44,7 @@ export const OPERATIONS = [
   getPool,
   putPool,
   updatePool,
+  getUtilization,
   listReservations,
   getReservation,
   putReservation,
@@ -46,6 +52,7 @@ export const OPERATIONS = [
   listHosts,
   getHost,
   putHost,
+  getHostReadiness,
   allocate,
   listAllocations,
   getAllocation,
@@ -56,6 +63,7 @@ export const OPERATIONS = [
   releaseHandle,
   listBlocks,
   getBlock,
+  listRoutes,
 ] as const;
 
 export type OperationId = (typeof OPERATIONS)[number]["id"];

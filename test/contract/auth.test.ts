@@ -95,8 +95,8 @@ describe("with credentials", () => {
 
   const roles = {
     readers: `getConfig listPools getPool listReservations getReservation listHosts getHost listAllocations
-      getAllocation listBlocks getBlock`,
-    agents: `getHost putHost allocate listAllocations getAllocation assignAddress releaseAddress release getHandle
+      getAllocation listBlocks getBlock getStatus getUtilization listRoutes`,
+    agents: `getHost getHostReadiness putHost allocate listAllocations getAllocation assignAddress releaseAddress release getHandle
       releaseHandle`,
     all: "getHealth getReady whoAmI",
   };

@@ -43,7 +43,8 @@ function drainOnWire(startedAt: number, usage: PoolUsageView): Wire["Drain"] {
   };
 }
 
-function usageOnWire(pool: PoolDefinition, usage: PoolUsageView): Wire["PoolUsage"] {
+/** Writes the figures of a pool. */
+export function usageOnWire(pool: PoolDefinition, usage: PoolUsageView): Wire["PoolUsage"] {
   const { nextFreeAt, asOf, ...figures } = usage;
   return {
     pool: pool.name,

@@ -1,10 +1,8 @@
 /** getReady: whether the service can do its work now; never depends on pools or hosts. */
 import { rejection } from "../../core/errors.ts";
 import { operation, reply } from "../operation.ts";
+import { leaseSoon } from "../reading/lease.ts";
 import { components } from "../schemas/components.ts";
-
-/** Milliseconds within which a lease must be had. */
-const LEASE_WITHIN_MS = 2_000;
 
 export const getReady = operation(
   {
@@ -19,12 +17,7 @@ export const getReady = operation(
   },
   async (_input, call) => {
     if (!call.isAuthConfigured) return rejection("auth_not_configured", {});
-    // A lease needs a horizon that Cluster has stored lately: it shows that the storage takes writes too.
-    const answered = new AbortController();
-    const late = call.sleep(LEASE_WITHIN_MS, answered.signal).catch(() => undefined);
-    const lease = call.policy.current(call.now()).catch(() => undefined);
-    const leased = (await Promise.race([lease, late])) ?? undefined;
-    answered.abort();
+    const leased = await leaseSoon(call);
     if (leased === undefined) return rejection("not_ready", { check: "policy_lease" });
     const checks = [
       { name: "credentials", ok: true },

@@ -46,6 +46,25 @@ export const Block = z
   })
   .openapi("Block");
 
+export const Route = z
+  .object({
+    destination: cidrOut(),
+    host: z.string(),
+    kind: openSet("block", "borrowed"),
+    family: family(),
+    pool: z.string().optional(),
+  })
+  .openapi("Route");
+
+export const RouteList = z
+  .object({
+    items: z.array(Route),
+    revision: counter(),
+    nextCursor: z.string().optional(),
+    asOf: time(),
+  })
+  .openapi("RouteList");
+
 export const BlockList = z
   .object({ items: z.array(Block), nextCursor: z.string().optional() })
   .openapi("BlockList");

@@ -7,6 +7,7 @@ import * as block from "./block.ts";
 import * as host from "./host.ts";
 import * as policy from "./policy.ts";
 import * as problem from "./problem.ts";
+import * as status from "./status.ts";
 import * as system from "./system.ts";
 import type { z } from "./zod.ts";
 
@@ -17,6 +18,7 @@ export const components = {
   ...host,
   ...block,
   ...system,
+  ...status,
 } as const;
 
 export type ComponentName = keyof typeof components;

@@ -33,6 +33,8 @@ export type HeaderName = keyof typeof headerSchemas;
 export interface HeaderValues {
   readonly ifRevision?: number;
   readonly mustNotExist?: boolean;
+  /** Of a read: the answer that the caller has. */
+  readonly unlessTag?: string;
   readonly idempotencyKey?: string;
   readonly timeoutMs?: number;
 }
@@ -73,14 +75,22 @@ const readers: Record<HeaderName, (text: string) => HeaderValues | FieldFault> =
   },
 };
 
+/** If-None-Match of a read: one entity tag, as an answer gave it. */
+function readTag(text: string): HeaderValues | FieldFault {
+  const tag = /^(?:(?:W\/)?"([\x21\x23-\x7e]{1,36})"|([\x21\x23-\x29\x2b-\x7e]{1,36}))$/.exec(text.trim());
+  const unlessTag = tag?.[1] ?? tag?.[2];
+  if (unlessTag !== undefined) return { unlessTag };
+  return { parameter: "If-None-Match", code: "pattern", message: "must be the ETag of one answer" };
+}
+
 /** Reads the headers that an operation takes; the timeout counts for every operation. */
-export function readHeaders(headers: Headers, declared: readonly HeaderName[]): Read {
+export function readHeaders(headers: Headers, declared: readonly HeaderName[], isRead = false): Read {
   let values: HeaderValues = {};
   const faults: FieldFault[] = [];
   for (const name of new Set<HeaderName>([...declared, "X-Request-Timeout-Ms"])) {
     const text = headers.get(name);
     if (text === null) continue;
-    const read = readers[name](text);
+    const read = isRead && name === "If-None-Match" ? readTag(text) : readers[name](text);
     if ("code" in read) faults.push(read);
     else values = { ...values, ...read };
   }

@@ -84,6 +84,28 @@ export const Host = z
   })
   .openapi("Host");
 
+export const FamilyReadiness = z
+  .object({
+    wanted: z.boolean().openapi({ description: "a pool of this family selects the host" }),
+    ready: z.boolean(),
+    code: z.string().optional(),
+    hint: z.string().optional(),
+    availableInOwnBlocks: whole().optional(),
+    canClaim: z.boolean().optional(),
+    canBorrow: z.boolean().optional(),
+  })
+  .openapi("FamilyReadiness");
+
+export const HostReadiness = z
+  .object({
+    host: z.string(),
+    ready: z.boolean(),
+    ipv4: FamilyReadiness,
+    ipv6: FamilyReadiness,
+    asOf: time().optional(),
+  })
+  .openapi("HostReadiness");
+
 export const HostList = z
   .object({ items: z.array(Host), nextCursor: z.string().optional() })
   .openapi("HostList");

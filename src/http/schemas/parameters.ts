@@ -58,6 +58,19 @@ export const releaseQuery = z.object({
   force: falseSwitch(),
 });
 
+export const utilizationQuery = z.object({
+  pool: policyName().optional(),
+  exact: falseSwitch(),
+  ...page,
+});
+
+export const routesQuery = z.object({
+  pool: policyName().optional(),
+  host: hostName().optional(),
+  waitSeconds: queryInteger(0, limits.ROUTES_WAIT_SECONDS_MAX).openapi({ default: 0 }).optional(),
+  ...page,
+});
+
 export const blocksQuery = z.object({
   pool: policyName().optional(),
   host: hostName().optional(),

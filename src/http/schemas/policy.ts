@@ -148,6 +148,10 @@ export const Pool = z
   })
   .openapi("Pool");
 
+export const Utilization = z
+  .object({ items: z.array(PoolUsage), nextCursor: z.string().optional(), asOf: time() })
+  .openapi("Utilization");
+
 export const PoolList = z
   .object({ items: z.array(Pool), nextCursor: z.string().optional() })
   .openapi("PoolList");

@@ -37,6 +37,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The state of the service, with warnings and what to do next */
+        get: operations["getStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/whoami": {
         parameters: {
             query?: never;
@@ -108,6 +125,23 @@ export interface paths {
         patch: operations["updatePool"];
         trace?: never;
     };
+    "/v1/utilization": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How full the pools are */
+        get: operations["getUtilization"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/reservations": {
         parameters: {
             query?: never;
@@ -172,6 +206,23 @@ export interface paths {
         get: operations["getHost"];
         /** Register a host */
         put: operations["putHost"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/hosts/{host}/readiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether a host could get an address now */
+        get: operations["getHostReadiness"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -277,6 +328,23 @@ export interface paths {
         };
         /** Read a block */
         get: operations["getBlock"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/routes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List routes */
+        get: operations["listRoutes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -865,6 +933,26 @@ export interface components {
             reservedCIDRs: string[];
             reason?: string;
         };
+        Utilization: {
+            items: components["schemas"]["PoolUsage"][];
+            nextCursor?: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            asOf: string;
+        };
+        FamilyReadiness: {
+            /** @description a pool of this family selects the host */
+            wanted: boolean;
+            ready: boolean;
+            code?: string;
+            hint?: string;
+            availableInOwnBlocks?: number;
+            canClaim?: boolean;
+            canBorrow?: boolean;
+        };
         Host: {
             name: string;
             /** @description open set: host, virtual; ignore values you do not know */
@@ -964,6 +1052,18 @@ export interface components {
             items: components["schemas"]["Host"][];
             nextCursor?: string;
         };
+        HostReadiness: {
+            host: string;
+            ready: boolean;
+            ipv4: components["schemas"]["FamilyReadiness"];
+            ipv6: components["schemas"]["FamilyReadiness"];
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            asOf?: string;
+        };
         HostSpec: {
             labels: {
                 [key: string]: string;
@@ -1030,6 +1130,31 @@ export interface components {
             items: components["schemas"]["Block"][];
             nextCursor?: string;
         };
+        Route: {
+            /**
+             * @description masked CIDR
+             * @example 10.244.3.0/26
+             */
+            destination: string;
+            host: string;
+            /** @description open set: block, borrowed; ignore values you do not know */
+            kind: string;
+            /** @enum {integer} */
+            family: 4 | 6;
+            pool?: string;
+        };
+        RouteList: {
+            items: components["schemas"]["Route"][];
+            /** Format: int64 */
+            revision: number;
+            nextCursor?: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            asOf: string;
+        };
         Health: {
             ok: boolean;
         };
@@ -1055,6 +1180,39 @@ export interface components {
              * @example 2026-11-29T02:51:07.412Z
              */
             expiresAt?: string;
+        };
+        HostCounts: {
+            active: number;
+            silent: number;
+            removing: number;
+            reportsStale?: number;
+            reportsNever?: number;
+        };
+        Status: {
+            ready: boolean;
+            /** @example 1.0 */
+            apiVersion: string;
+            serverVersion?: string;
+            deploymentId: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            time: string;
+            capabilities: string[];
+            config: components["schemas"]["Config"];
+            warnings: components["schemas"]["Warning"][];
+            pools?: components["schemas"]["PoolUsage"][];
+            hosts?: components["schemas"]["HostCounts"];
+            refusalsLast10Minutes?: number;
+        };
+        Warning: {
+            code: string;
+            summary: string;
+            pool?: string;
+            host?: string;
+            hint?: string;
         };
     };
     responses: never;
@@ -1101,6 +1259,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Ready"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Status"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not now */
@@ -1735,6 +1958,76 @@ export interface operations {
             };
         };
     };
+    getUtilization: {
+        parameters: {
+            query?: {
+                pool?: string;
+                exact?: boolean;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Utilization"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listReservations: {
         parameters: {
             query?: {
@@ -2311,6 +2604,82 @@ export interface operations {
             };
             /** @description Not JSON */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getHostReadiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                host: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostReadiness"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3144,6 +3513,86 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listRoutes: {
+        parameters: {
+            query?: {
+                pool?: string;
+                host?: string;
+                waitSeconds?: number;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: {
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteList"];
+                };
+            };
+            /** @description Not modified */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

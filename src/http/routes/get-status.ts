@@ -1,0 +1,66 @@
+/** getStatus: what an operator reads first: warnings with a next step, figures, hosts. The collector adds `gc`. */
+import { mapBounded } from "../concurrency.ts";
+import { operation, reply } from "../operation.ts";
+import { configOnWire, usageOnWire } from "../present/policy.ts";
+import { timeText } from "../problems/row.ts";
+import { leaseSoon } from "../reading/lease.ts";
+import { storedPolicy } from "../reading/policy.ts";
+import { usageOfPool } from "../reading/pool-usage.ts";
+import { warningsOf } from "../reading/warnings.ts";
+import { components } from "../schemas/components.ts";
+import { API_VERSION, SERVER_VERSION } from "../version.ts";
+
+/** Pools whose figures are shown. Why: bounds the calls of one request. */
+const POOLS_SHOWN_MAX = 256;
+
+/** What this server knows beyond the first version of the contract, by name. */
+const CAPABILITIES = [
+  "borrowed_routes",
+  "dual_stack",
+  "exact_utilization",
+  "handle_limits",
+  "host_readiness",
+  "idempotency_keys",
+  "partial_allocations",
+  "reservations",
+  "route_wait",
+];
+
+export const getStatus = operation(
+  {
+    id: "getStatus",
+    method: "get",
+    path: "/v1/status",
+    tag: "system",
+    summary: "The state of the service, with warnings and what to do next",
+    answers: { 200: components.Status },
+    refusals: [],
+    mutates: false,
+  },
+  async (_input, call) => {
+    const [policy, { deploymentId, hostsActive }, leased] = await Promise.all([
+      storedPolicy(call),
+      call.ports.cluster().status({}),
+      leaseSoon(call),
+    ]);
+    const sorted = policy.pools.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    const usages = await mapBounded(sorted.slice(0, POOLS_SHOWN_MAX), async (pool) => ({
+      pool,
+      usage: await usageOfPool(call, policy, pool),
+    }));
+    const isLeased = leased !== undefined;
+    const isOpen = call.principal.method === "none";
+    return reply(200, {
+      ready: isLeased && call.isAuthConfigured,
+      apiVersion: API_VERSION,
+      serverVersion: SERVER_VERSION,
+      deploymentId,
+      time: timeText(call.now()),
+      capabilities: CAPABILITIES,
+      config: configOnWire(policy.config),
+      warnings: warningsOf({ policy, usages, hostsActive, isLeased, isOpen }),
+      pools: usages.map(({ pool, usage }) => usageOnWire(pool, usage)),
+      hosts: { active: hostsActive, silent: 0, removing: 0 },
+    });
+  },
+);
