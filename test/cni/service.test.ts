@@ -120,6 +120,37 @@ test("CHECK succeeds while the addresses are held, and is 119 after their DEL", 
   expect(failed(await invoke("CHECK", "checked", run)).code).toBe(119);
 });
 
+describe("STATUS", () => {
+  const status = (ipam: Record<string, unknown>): Promise<Finished> =>
+    invokePlugin(plugin.file, service.url, {
+      command: "STATUS",
+      cniVersion: "1.1.0",
+      env: { CNI_CONTAINERID: "", CNI_IFNAME: "", CNI_NETNS: "" },
+      ipam: { token: AGENT, ...ipam },
+    });
+
+  test("follows what an ADD would meet: ready, then every IPv4 pool disabled, then ready again", async () => {
+    const DISABLED = ["wide-v4", "tiny-v4"];
+    expect(await status({ ipv6: true })).toEqual(SILENT_SUCCESS);
+    for (const pool of DISABLED) await write("PATCH", `/v1/pools/${pool}`, { disabled: true }, 200);
+    const printedFailure = failed(await status({ ipv6: true }));
+    expect(printedFailure.code).toBe(50);
+    expect(printedFailure.msg).toMatch(/^no_qualified_pool \(50\): node-1 cannot be given ipv4 addresses/);
+    expect(await status({ ipv4: false, ipv6: true })).toEqual(SILENT_SUCCESS);
+    const refused = failed(await invoke("ADD", "not-ready", { ipam: { ipv6: true } }));
+    expect(refused.msg).toMatch(/^no_qualified_pool \(112\)/);
+    for (const pool of DISABLED) await write("PATCH", `/v1/pools/${pool}`, { disabled: false }, 200);
+    expect(await status({ ipv6: true })).toEqual(SILENT_SUCCESS);
+  });
+
+  test("of a host that is not registered, or with another host's token, is 50", async () => {
+    const unknown = failed(await status({ token: ADMIN, host: "nobody" }));
+    expect(unknown.code).toBe(50);
+    expect(unknown.msg).toMatch(/^host_not_found \(50\)/);
+    expect(failed(await status({ token: OTHER_AGENT })).msg).toMatch(/^host_mismatch \(50\)/);
+  });
+});
+
 describe("credentials", () => {
   test("a token file is enough, and a rotated one counts at once", async () => {
     const folder = await mkdtemp(join(tmpdir(), "edge-ipam-token-"));
