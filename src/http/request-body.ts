@@ -22,11 +22,7 @@ export async function readJsonObject(
   if (Number(request.headers.get("content-length") ?? 0) > bytesMax) {
     return err(rejection("body_too_large", { limit: bytesMax }));
   }
-  // A length that was declared bounds what arrives; without one the bytes are counted as they come.
-  const isDeclared = request.headers.has("content-length");
-  const bytes = isDeclared
-    ? new Uint8Array(await request.arrayBuffer())
-    : await readBytes(request.body, bytesMax);
+  const bytes = await readBytes(request.body, bytesMax);
   if (bytes === undefined) return err(rejection("body_too_large", { limit: bytesMax }));
   return parseObject(bytes);
 }
@@ -47,6 +43,8 @@ async function readBytes(body: ReadableStream | null, bytesMax: number): Promise
     }
     chunks.push(value);
   }
+  const [only] = chunks;
+  if (only !== undefined && chunks.length === 1) return only;
   const joined = new Uint8Array(total);
   let at = 0;
   for (const chunk of chunks) {
