@@ -310,12 +310,17 @@ describe("R11: idempotency keys", () => {
   });
 
   it("are bound to what the body means: order and explain do not count, everything else does", async () => {
-    const { fingerprint } = await sent({});
+    const key = { "idempotency-key": "request-1" };
+    const { fingerprint } = await sent(key);
     expect(fingerprint).toMatch(/^[0-9a-f]{32}$/);
     const turned = { ipv4: { count: 1 }, handle: "h-1", host: "node-1", explain: true };
-    expect((await sent({}, turned)).fingerprint).toBe(fingerprint);
-    expect((await sent({}, { ...wish, ipv4: { count: 2 } })).fingerprint).not.toBe(fingerprint);
-    expect((await sent({}, { ...wish, attributes: { pod: "a" } })).fingerprint).not.toBe(fingerprint);
+    expect((await sent(key, turned)).fingerprint).toBe(fingerprint);
+    expect((await sent(key, { ...wish, ipv4: { count: 2 } })).fingerprint).not.toBe(fingerprint);
+    expect((await sent(key, { ...wish, attributes: { pod: "a" } })).fingerprint).not.toBe(fingerprint);
+  });
+
+  it("have no fingerprint where the caller gave no key: nobody can repeat one that was made here", async () => {
+    expect((await sent({})).fingerprint).toBe("");
   });
 
   it("are 8 to 128 visible characters", async () => {
