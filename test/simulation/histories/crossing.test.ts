@@ -110,7 +110,7 @@ test("I4: a release is not over while a listed key has moved on (its client hung
   const scene = await withStaleHint();
   const { world } = scene;
   const offered = world.hold({ method: "claim", toClass: "PoolObject", kind: "request" });
-  const claimed = world.hold({ method: "claim", toClass: "BlockObject", kind: "request" });
+  const claimed = world.hold({ method: "claim", fromClass: "BlockObject", kind: "answer" });
   const settled = world.hold({ method: "settle", kind: "request" });
   const left = scene.allocate("a", { handle: "h" });
   await world.advance(1_500);
@@ -123,7 +123,7 @@ test("I4: a release is not over while a listed key has moved on (its client hung
   await world.advance(50);
   settled.release();
   expect(await world.during(released)).toMatchObject({ kind: "ok" });
-  await world.during(left);
+  expect(await world.during(left)).toMatchObject({ kind: "ok" });
   expect(heldBy(scene, "h")).toEqual([]);
   expect(findings(scene)).toEqual([]);
 });

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { CLUSTER_OBJECT_NAME } from "../../../src/core/ids.ts";
 import type { Call } from "../../../src/http/operation.ts";
 import { releaseAddresses } from "../../../src/http/writing/release-by-address.ts";
+import { checkRows, snapshot } from "../../support/simulation/checker.ts";
 import { blockObject } from "../../support/simulation/deployment.ts";
 import { Scene } from "../../support/simulation/scene.ts";
 import { A, findings, HOST_A, HOST_B, heldBy, ONE_BLOCK } from "./stage.ts";
@@ -151,51 +152,80 @@ test("H6 CE-14 I4: the second attempt finds one family and gets the other; the f
   expect(findings(scene)).toEqual([]);
 });
 
+test("H6 CE-14 I4: what an attempt found it does not undo, though it is refused for good", async () => {
+  const scene = await Scene.open({ pools: DUAL });
+  const { world } = scene;
+  await world.during(scene.allocate("a", { handle: "first" }));
+  await world.during(scene.allocate("b", { handle: "full", v4: 0, v6: 7 }));
+  await world.during(scene.allocate("b", { handle: "last", v4: 0, v6: 1 }));
+  const key = scene.newKey();
+  let isHeld = false;
+  const search = world.hold((message) => {
+    const takes = !isHeld && message.kind === "request" && message.method === "claim";
+    isHeld ||= takes;
+    return takes;
+  });
+  const first = scene.allocate("a", { handle: "h", key, v4: 1, v6: 1 });
+  await world.advance(30);
+  expect(search.messages).toHaveLength(1);
+  expect(heldBy(scene, "h")).toEqual(["10.0.0.1"]);
+  world.supersede(HOST_A);
+  const second = scene.allocate("a", { handle: "h", key, v4: 1, v6: 1 });
+  await world.advance(100);
+  expect(await second).toMatchObject({ kind: "refused", code: "pool_exhausted" });
+  const room = scene.release("last");
+  await world.advance(50);
+  expect(await room).toEqual({ kind: "ok" });
+  search.release();
+  const ended = await world.during(first);
+  expect(ended.kind === "ok" ? ended.addresses.length : heldBy(scene, "h").length).toBeGreaterThan(0);
+  expect(findings(scene)).toEqual([]);
+});
+
 describe("H16 CE-18 I4: a release whose answer was lost takes nothing from who comes next", () => {
-  async function releasedBlindly(guard: object, force: boolean) {
+  /** The answer is lost only when the address is in another's hands. */
+  async function answerLost(guardOf: (sequenceNumber: number) => object, force: boolean) {
     const scene = await Scene.open({ pools: ONE_BLOCK });
     const { world, deployed } = scene;
     const got = await world.during(scene.allocate("a", { handle: "first", v4: 4 }));
     const told = got.kind === "ok" ? got.addresses[2] : undefined;
     const leased = await world.during(deployed.policy.current(world.now));
-    const call = { ports: deployed.ports, principal: {}, settings: deployed.settings } as unknown as Call;
-    const items = [
-      {
-        address: "10.0.0.2",
-        ...guard,
-        ...("sequenceNumber" in guard ? { sequenceNumber: told?.sequenceNumber ?? 0 } : {}),
-      },
-    ];
-    if (leased === undefined) throw new Error("no lease");
-    const { policy } = leased;
-    world.drop({ method: "releaseAddresses", kind: "answer" }, { loss: "error" });
-    const release = () => releaseAddresses(call, policy, items, force);
+    if (told === undefined || leased === undefined) throw new Error("nothing to release");
+    const { ports, settings } = deployed;
+    const call = { ports, principal: {}, settings } as unknown as Call;
+    const items = [{ address: told.address, ...guardOf(told.sequenceNumber) }];
+    const release = () => releaseAddresses(call, leased.policy, items, force);
+    const before = world.counters.read();
+    const answers = world.hold({ method: "releaseAddresses", kind: "answer" });
     const cut = release().catch(() => undefined);
-    // The address is given to another while the answer is on its way to being lost.
+    await world.advance(20);
+    expect(answers.messages).toHaveLength(1);
     const next = scene.allocate("a", { handle: "next" });
-    return { scene, release, cut, next, before: world.counters.read() };
+    await world.advance(100);
+    expect(await next).toMatchObject({ kind: "ok", addresses: [{ address: told.address }] });
+    answers.drop("error");
+    await world.during(cut);
+    const sent = world.counters.since(before).calls["client>BlockObject.releaseAddresses"];
+    return { scene, release, sent, address: told.address };
   }
 
   test("unguarded: it is sent once", async () => {
-    const { scene, cut, next, before } = await releasedBlindly({}, true);
-    const { world } = scene;
-    await world.during(Promise.all([cut, next]));
-    const sent = world.counters.since(before).calls["client>BlockObject.releaseAddresses"];
-    expect(sent ?? 1).toBe(1);
-    await world.during(scene.allocate("a", { handle: "next" }));
-    expect(heldBy(scene, "next").length).toBeGreaterThan(0);
-    expect(heldBy(scene, "next")).toContain("10.0.0.2");
+    const { scene, sent, address } = await answerLost(() => ({}), true);
+    expect(sent).toBe(1);
+    expect(heldBy(scene, "next")).toEqual([address]);
+    expect(checkRows(snapshot(scene))).toEqual([]);
   });
 
-  test.each([{ sequenceNumber: 0 }, { handle: "first" }])("guarded by %o: repeated", async (guard) => {
-    const { scene, release, cut, next } = await releasedBlindly(guard, false);
-    const { world } = scene;
-    await world.during(Promise.all([cut, next]));
-    await world.during(scene.allocate("a", { handle: "next" }));
-    expect(heldBy(scene, "next")).toContain("10.0.0.2");
-    const again = await world.during(release());
+  const guards = {
+    number: (sequenceNumber: number) => ({ sequenceNumber }),
+    handle: () => ({ handle: "first" }),
+  };
+  test.each(Object.entries(guards))("guarded by %s: repeated, it is rejected", async (_name, guardOf) => {
+    const { scene, release, address } = await answerLost(guardOf, false);
+    const again = await scene.world.during(release());
     expect(again[0]?.kind).toBe("rejected");
-    expect(heldBy(scene, "next")).toContain("10.0.0.2");
+    expect(heldBy(scene, "next")).toEqual([address]);
+    expect(checkRows(snapshot(scene))).toEqual([]);
   });
 
   test("by handle: the keys that were listed are named, a later one stays", async () => {
