@@ -10,18 +10,24 @@ import { type Rejection, rejection } from "../src/core/errors.ts";
 import { invariant } from "../src/core/invariant.ts";
 import { PAGE_SIZE_MAX, POOLS_MAX, RESERVATIONS_MAX } from "../src/core/limits.ts";
 import { changePool, definePool, type PoolSpec, replacePool } from "../src/core/pool.ts";
+import { beginDrain } from "../src/core/pool-life.ts";
 import { defineReservation, type ReservationSpec } from "../src/core/reservation.ts";
 import { err, ok } from "../src/core/result.ts";
 import type { ClusterPort, LeaseAnswer, WriteGuard } from "../src/rpc/cluster.ts";
+import { ClusterPools } from "./cluster-pools.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
 import { HostRows } from "./storage/cluster-hosts.ts";
 import { type ClusterNumbers, PolicyRows } from "./storage/cluster-policy.ts";
+import type { PoolOrder } from "./storage/cluster-pools.ts";
 import { CLUSTER_MIGRATIONS } from "./storage/cluster-schema.ts";
 import { type Counters, Store } from "./storage/store.ts";
 
 type Answer<M extends keyof ClusterPort> = ReturnType<ClusterPort[M]>;
 type Request<M extends keyof ClusterPort> = Parameters<ClusterPort[M]>[0];
+
+/** How long the alarm waits before it tries again what it could not do, ms. */
+const ALARM_RETRY_MS = 5_000;
 
 /** Committed, but nobody can say when all allocations obey it. */
 interface Unanswerable {
@@ -34,6 +40,10 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
   readonly #store: Store;
   readonly #policy: PolicyRows;
   readonly #hosts: HostRows;
+  readonly #pools: ClusterPools;
+  #alarmAt: number | undefined;
+  /** The stored alarm is known to be there, or not to be needed. */
+  #isSure = false;
 
   constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
     super(ctx, env);
@@ -41,6 +51,7 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     this.#store = new Store(ctx.storage, CLUSTER_MIGRATIONS);
     this.#policy = new PolicyRows(this.#store);
     this.#hosts = new HostRows(this.#store);
+    this.#pools = new ClusterPools(runtime, this.#store, this.#policy, (at) => this.#arm(at));
   }
 
   /**
@@ -51,6 +62,7 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
    */
   async lease({ knownVersion }: Request<"lease">): Promise<LeaseAnswer> {
     this.#store.countCall("lease");
+    this.#wake();
     const now = this.#runtime.now();
     const { leaseMs } = this.#runtime.settings;
     return this.#store.transaction(() => {
@@ -86,6 +98,9 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
   async putPool(request: Request<"putPool">): Answer<"putPool"> {
     const { name } = request;
     const spec = request.spec as unknown as PoolSpec;
+    // Whoever still knows a removed pool must not name blocks of its size in the new one.
+    if (!(await this.#waitOut(this.#pools.removalHorizon)))
+      return err(rejection("policy_unavailable", {}, 1));
     return await this.#write("putPool", request, (numbers, stamp) => {
       const pools = this.#policy.all("pool");
       const current = pools.find((pool) => pool.name === name);
@@ -105,15 +120,59 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
 
   async patchPool(request: Request<"patchPool">): Answer<"patchPool"> {
     const { name } = request;
-    return await this.#write("patchPool", request, (numbers, stamp) => {
+    let opening: PoolOrder | undefined;
+    const written = await this.#write("patchPool", request, (numbers, stamp) => {
       const current = this.#policy.find("pool", name);
       if (current === undefined) return err(rejection("pool_not_found", { pool: name }));
       const refusal = guarded(request, current);
       if (refusal !== undefined) return err(refusal);
       const decided = changePool(current, request.patch, stamp);
       if (!decided.ok) return decided;
+      const { terminating } = decided.value;
+      if (current.terminating !== undefined && terminating === undefined) {
+        opening = this.#pools.order(decided.value, "open");
+      }
       return ok(this.#policy.define(numbers, "pool", decided.value, current));
     });
+    if (opening !== undefined) await this.#pools.send(opening);
+    return written;
+  }
+
+  async drainPool(request: Request<"drainPool">): Answer<"drainPool"> {
+    const { name } = request;
+    let ordered: PoolOrder | undefined;
+    const written = await this.#write("drainPool", request, (numbers, stamp) => {
+      const current = this.#policy.find("pool", name);
+      if (current === undefined) return err(rejection("pool_not_found", { pool: name }));
+      const refusal = guarded(request, current);
+      if (refusal !== undefined) return err(refusal);
+      const value = this.#policy.define(numbers, "pool", beginDrain(current, stamp), current);
+      ordered = this.#pools.order(value, "draining");
+      return ok(value);
+    });
+    if (ordered === undefined || !written.ok) return written as Awaited<Answer<"drainPool">>;
+    const { value } = written;
+    const told = await this.#pools.send(ordered);
+    if (told.kind !== "answered" || told.value.kind !== "empty") return ok({ value, gone: false });
+    const { incarnation, revision } = value;
+    return ok({ value, gone: this.#remove({ name, incarnation, revision }) === "removed" });
+  }
+
+  async poolDrained(request: Request<"poolDrained">): Answer<"poolDrained"> {
+    this.#store.countCall("poolDrained");
+    return { kind: this.#remove(request) };
+  }
+
+  async splitPool(request: Request<"splitPool">): Answer<"splitPool"> {
+    const closed = await this.#pools.closeForSplit(request);
+    if (!closed.ok) return closed;
+    const opening = closed.value;
+    const written = await this.#write("splitPool", request, (numbers, stamp) =>
+      this.#pools.split(request, opening, numbers, stamp),
+    );
+    if (!written.ok && opening !== undefined) await this.#pools.reopen(opening);
+    if (written.ok) await this.#pools.sendPending();
+    return written;
   }
 
   async putReservation(request: Request<"putReservation">): Answer<"putReservation"> {
@@ -176,9 +235,55 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     return { hosts: page, next };
   }
 
+  /** Tells Pools what they have not acknowledged. */
+  override async alarm(): Promise<void> {
+    this.#store.countCall("alarm");
+    this.#alarmAt = undefined;
+    try {
+      await this.#pools.sendPending();
+    } catch {
+      // Whatever failed, the alarm must live on: a pool waits to be drained, or to be opened again.
+      this.#arm(this.#runtime.now() + ALARM_RETRY_MS);
+    }
+  }
+
   /** What this instance did since it woke. */
   counters(): Counters {
     return this.#store.counters;
+  }
+
+  #transaction<T>(work: () => T): T {
+    try {
+      return this.#store.transaction(work);
+    } catch (failure) {
+      this.#unsure();
+      throw failure;
+    }
+  }
+
+  #remove(drained: Request<"poolDrained">): "removed" | "kept" {
+    const now = this.#runtime.now();
+    return this.#store.transaction(() => this.#pools.remove(this.#policy.numbers(now), drained));
+  }
+
+  /** At the first event of an instance, or after a failure: an alarm that was lost for good is set again. */
+  #wake(): void {
+    if (this.#isSure) return;
+    this.#isSure = true;
+    this.#pools.armPending();
+  }
+
+  /** One alarm for all that is due: the earliest. */
+  #arm(at: number): void {
+    if (this.#alarmAt !== undefined && this.#alarmAt <= at) return;
+    this.#alarmAt = at;
+    this.ctx.storage.setAlarm(at).catch(() => this.#unsure());
+  }
+
+  /** What was armed inside a transaction that failed, or could not be armed, is not known to be. */
+  #unsure(): void {
+    this.#alarmAt = undefined;
+    this.#isSure = false;
   }
 
   /** Commits a decision, then waits out the leases; a refusal changed nothing and waits for nothing. */
@@ -189,7 +294,7 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
   ): Promise<R | Unanswerable> {
     this.#store.countCall(method);
     const now = this.#runtime.now();
-    const { horizon, decided } = this.#store.transaction(() => {
+    const { horizon, decided } = this.#transaction(() => {
       const numbers = this.#policy.numbers(now);
       return { horizon: numbers.horizon, decided: decide(numbers, { now, by }) };
     });

@@ -69,7 +69,11 @@ export class HostAffinities {
       );
       const blockSize = cidrOf(row.block).prefix;
       const target = { pool: row.pool, incarnation: row.incarnation, cidr: row.poolCidr, blockSize };
-      if (pool === undefined) return { kind: "terminating" };
+      if (pool === undefined) {
+        // A pool goes only when each of its blocks has said that it has no owner: nothing is behind the row.
+        if (row.state !== "confirmed") this.#move(row, "remove");
+        return { kind: "terminating" };
+      }
       return await this.#claimFresh({ owner, pool, leased }, target, row.block);
     });
   }

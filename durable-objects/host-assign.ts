@@ -191,7 +191,14 @@ export class HostAssign {
     policy: CompiledPolicy,
   ): Promise<AssignResult | "policy_changed"> {
     const block = blocks[0];
-    if (seat === undefined || block !== seat.block) return { kind: "refused", refusal: this.#inProgress() };
+    if (seat === undefined || block === undefined) return { kind: "refused", refusal: this.#inProgress() };
+    if (block !== seat.block) {
+      // The same address was in a block of another size: of a pool that has gone.
+      const left = await this.#attempt.leaveGone(block);
+      const next = left.kind === "lost" ? await this.#attempt.take(seat, policy) : left;
+      if (next.kind === "listed") return { kind: "refused", refusal: this.#inProgress() };
+      return await this.#finish(next, seat, policy);
+    }
     this.#attempt.goToListed(block);
     const again = await this.#attempt.take(seat, policy);
     if (again.kind === "listed") return { kind: "refused", refusal: this.#inProgress() };

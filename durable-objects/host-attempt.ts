@@ -198,6 +198,21 @@ export class HostAttempt {
     this.#row = untilBefore === 0 ? row : { ...row, finalAfter: untilBefore };
   }
 
+  /**
+   * Leaves a listed block whose pool has gone: its own final word settles the key there, and the row goes
+   * along to the next block.
+   */
+  async leaveGone(block: string): Promise<SeatResult> {
+    this.goToListed(block);
+    const { handle, key } = this.wish;
+    const question = { block, keys: [{ handle, key, finalAfter: this.#row?.finalAfter ?? 0 }] };
+    const answer = await again(this.#host, () => this.#host.runtime.ports.block(block).holds(question));
+    const word = answer.kind === "answered" ? answer.value.held[0] : undefined;
+    if (word === "released") return this.#spent();
+    this.#setAside(word === "not_held");
+    return word === "not_held" ? { kind: "lost" } : this.#inProgress();
+  }
+
   #told(block: string) {
     return { block, until: this.#reservedUntil, attempt: this.#attempt };
   }

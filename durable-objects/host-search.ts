@@ -234,8 +234,11 @@ export class HostSearch {
     const allowed = choice.ok ? choice.value.pools : [];
     for (const block of blocks) {
       const pool = poolOfBlock(policy, block);
-      // The pool has gone, and so has what the key held; the shard's clean-up will find out.
-      if (pool === undefined) return { kind: "refused", refusal: this.#attempt.inProgress };
+      if (pool === undefined) {
+        const left = await this.#attempt.leaveGone(block);
+        if (left.kind === "refused") return left;
+        continue;
+      }
       const isOwn = this.#host.memory.affinities.get(block)?.state === "confirmed";
       this.#attempt.goToListed(block);
       const step = await this.#visit({ pool, block, isOwn, replayOnly: !allowed.includes(pool) }, policy);
@@ -333,7 +336,7 @@ export class HostSearch {
         if (this.#attempt.missing === before && isUnusable) break;
       }
     }
-    return { step: "go_on", capReached: this.#ownedRows() >= cap, considered };
+    return this.#ownedRows() >= cap ? reached() : { step: "go_on", capReached: false, considered };
   }
 
   #claimWish(leased: LeasedPolicy, pool: CompiledPool, cap: number) {
@@ -349,10 +352,11 @@ export class HostSearch {
     };
   }
 
-  /** Rows that an interrupted claim or release left behind. */
+  /** Rows that an interrupted claim or release left behind; those of pools that have gone too: caps count them. */
   async #recoverRows(leased: LeasedPolicy, pools: readonly CompiledPool[]): Promise<void> {
+    const isOver = (row: Affinity) => !leased.policy.pools.some((pool) => isOf(row, pool));
     const left = [...this.#host.memory.affinities.values()].filter(
-      (row) => row.state !== "confirmed" && pools.some((pool) => isOf(row, pool)),
+      (row) => row.state !== "confirmed" && (pools.some((pool) => isOf(row, pool)) || isOver(row)),
     );
     await Promise.all(left.map((row) => this.#affinities.recover(row, this.#request.host, leased)));
   }

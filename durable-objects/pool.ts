@@ -19,9 +19,11 @@ import type {
   PoolTarget,
   PoolUsageView,
 } from "../src/rpc/pool.ts";
+import { type Event, type PoolDirectoryWriter, PoolDrain } from "./pool-drain.ts";
 import { PoolRoutes } from "./pool-routes.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
+import { PoolDrainRows } from "./storage/pool-drain-rows.ts";
 import { PoolMemory } from "./storage/pool-memory.ts";
 import { type BlockRow, POOL_MIGRATIONS, type PoolRow, PoolRows } from "./storage/pool-rows.ts";
 import { type Counters, Store } from "./storage/store.ts";
@@ -29,18 +31,13 @@ import { type Counters, Store } from "./storage/store.ts";
 type Request<M extends keyof PoolPort> = Parameters<PoolPort[M]>[0];
 type Answer<M extends keyof PoolPort> = ReturnType<PoolPort[M]>;
 
-/** What a message is about, and when it is handled. */
-interface Event {
-  readonly grid: BlockGrid;
-  readonly now: number;
-}
-
 export class PoolObject extends DurableObject<Env> implements PoolPort {
   readonly #runtime: Runtime;
   readonly #store: Store;
   readonly #rows: PoolRows;
   readonly #memory: PoolMemory;
   readonly #routes: PoolRoutes;
+  readonly #drain: PoolDrain;
 
   constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
     super(ctx, env);
@@ -49,6 +46,14 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     this.#rows = new PoolRows(this.#store);
     this.#memory = new PoolMemory(this.#rows);
     this.#routes = new PoolRoutes(this.#store, this.#rows);
+    const directory: PoolDirectoryWriter = {
+      decide: (target, decision) => this.#change(target, decision),
+      issue: (...issued) => this.#claimed(...issued),
+      put: (...rows) => this.#put(...rows),
+      free: (...freed) => this.#free(...freed),
+    };
+    const drainRows = new PoolDrainRows(this.#store);
+    this.#drain = new PoolDrain(runtime, ctx.storage, this.#rows, drainRows, directory);
   }
 
   counters(): Counters {
@@ -108,8 +113,14 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
       const row = this.#rows.block(blockPosition(event.grid, request.block));
       if (row?.epoch !== request.epoch) return { applied: false };
       if (row.state !== "free") this.#free(row, event);
+      this.#drain.heard(row.position, row.epoch);
       return { applied: true };
     });
+  }
+
+  async order(request: Request<"order">): Answer<"order"> {
+    this.#begin("order", request);
+    return await this.#drain.order(request);
   }
 
   async report(request: Request<"report">): Answer<"report"> {
@@ -211,16 +222,26 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     };
   }
 
-  // The drain adds terminate() here, and an alarm that goes through the directory in slices.
+  /** The drain goes on. */
+  override async alarm(): Promise<void> {
+    this.#store.countCall("alarm");
+    await this.#drain.alarm();
+  }
 
   #begin(method: keyof PoolPort, target: PoolTarget): Event {
     this.#store.countCall(method);
+    this.#drain.wake();
     return { grid: blockGrid(target.cidr, target.blockSize), now: this.#runtime.now() };
   }
 
   /** Runs one decision in one transaction; what is remembered never outlives a failed one. */
   #decide<T>(method: keyof PoolPort, target: PoolTarget, decision: (event: Event, pool: PoolRow) => T): T {
-    const event = this.#begin(method, target);
+    this.#begin(method, target);
+    return this.#change(target, decision);
+  }
+
+  #change<T>(target: PoolTarget, decision: (event: Event, pool: PoolRow) => T): T {
+    const event = { grid: blockGrid(target.cidr, target.blockSize), now: this.#runtime.now() };
     return this.#transaction(() => {
       const { cidr, blockSize, incarnation } = target;
       const created = { cidr, blockSize, incarnation };
@@ -240,6 +261,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
       return outcome;
     } catch (failure) {
       this.#memory.forget();
+      this.#drain.forgetAlarm();
       throw failure;
     } finally {
       this.#routes.ended(isCommitted);

@@ -132,6 +132,17 @@ export class PolicyRows {
     return next;
   }
 
+  /**
+   * Removes a pool, and stores the next version and the next incarnation: two rows.
+   * Why: whatever pool comes to that range has higher epochs and sequence numbers than this one gave out.
+   */
+  removePool(numbers: ClusterNumbers, name: string): ClusterNumbers {
+    this.#store.write("DELETE FROM definition WHERE kind = 'pool' AND name = ?", name);
+    const next = { version: numbers.version + 1, incarnation: numbers.incarnation + 1 };
+    this.put(numbers, next);
+    return { ...numbers, ...next };
+  }
+
   /** Removes a reservation and stores the next version: two rows. */
   removeReservation(numbers: ClusterNumbers, name: string): void {
     this.#store.write("DELETE FROM definition WHERE kind = 'reservation' AND name = ?", name);

@@ -42,4 +42,23 @@ export const CLUSTER_MIGRATIONS: Migrations = [
       name TEXT NOT NULL
     ) STRICT`,
   ],
+  [
+    `CREATE TABLE pool_life (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      orders INTEGER NOT NULL CHECK (orders >= 0),
+      removal_horizon INTEGER NOT NULL CHECK (removal_horizon >= 0)
+    ) STRICT`,
+    `CREATE TABLE pool_order (
+      incarnation INTEGER NOT NULL CHECK (incarnation >= 0),
+      name TEXT NOT NULL,
+      number INTEGER NOT NULL CHECK (number > 0),
+      body TEXT NOT NULL CHECK (json_valid(body)),
+      PRIMARY KEY (incarnation, name)
+    ) STRICT, WITHOUT ROWID`,
+    `CREATE TABLE split (
+      name TEXT PRIMARY KEY,
+      at INTEGER NOT NULL,
+      body TEXT NOT NULL CHECK (json_valid(body))
+    ) STRICT, WITHOUT ROWID`,
+  ],
 ];

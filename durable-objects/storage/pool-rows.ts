@@ -47,6 +47,18 @@ export const POOL_MIGRATIONS: Migrations = [
       addresses TEXT NOT NULL CHECK (json_valid(addresses))
     ) STRICT, WITHOUT ROWID`,
   ],
+  // A block is over, as far as a drain goes, while `closed` is its row's epoch.
+  [
+    "ALTER TABLE block ADD COLUMN closed INTEGER CHECK (closed IS NULL OR closed <= epoch)",
+    `CREATE TABLE drain (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      name TEXT NOT NULL,
+      number INTEGER NOT NULL CHECK (number > 0),
+      revision INTEGER NOT NULL CHECK (revision > 0),
+      mode TEXT NOT NULL CHECK (mode IN ('open', 'closed', 'draining', 'gone')),
+      place BLOB CHECK (place IS NULL OR length(place) = 16)
+    ) STRICT`,
+  ],
 ];
 
 /** The pool itself. Units: `lastEpoch` is the last one issued. */

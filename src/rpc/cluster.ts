@@ -68,6 +68,38 @@ export interface ClusterPort {
       >
     >
   >;
+  /** Begins a drain, or goes on with it; `gone`: nothing was left, and the definition has been removed. */
+  drainPool(
+    request: WriteGuard & { readonly name: string },
+  ): Promise<
+    Result<
+      { readonly value: PoolDefinition; readonly gone: boolean },
+      Rejection<"pool_not_found" | GuardRefusal>
+    >
+  >;
+  /** A Pool says that none of its blocks is left; `kept`: the drain that it speaks of was cancelled. */
+  poolDrained(request: {
+    readonly name: string;
+    readonly incarnation: number;
+    /** Of the definition that ordered the drain. */
+    readonly revision: number;
+  }): Promise<{ readonly kind: "removed" | "kept" }>;
+  /** Cuts a pool that holds no block into equal parts; a repeat with its key is answered as before. */
+  splitPool(
+    request: WriteGuard & { readonly name: string; readonly parts: number; readonly key?: string },
+  ): Promise<
+    Result<
+      readonly PoolDefinition[],
+      Rejection<
+        | "pool_not_found"
+        | "invalid_request"
+        | "pool_draining"
+        | "block_not_empty"
+        | "in_progress"
+        | "policy_unavailable"
+      >
+    >
+  >;
   putReservation(
     request: WriteGuard & { readonly name: string; readonly spec: SpecFields },
   ): Promise<Result<Written<ReservationDefinition>, Rejection<"invalid_request" | GuardRefusal>>>;

@@ -73,6 +73,15 @@ export interface PoolUsageView {
   readonly exact: boolean;
 }
 
+/** `closed`: it refuses claims. `draining`: it also gets its blocks back, until none is left. */
+export type PoolMode = "open" | "closed" | "draining";
+
+export type PoolOrderAnswer =
+  /** No block that was ever issued has an owner or holds an address, by the blocks' own word. */
+  | { readonly kind: "empty" }
+  /** This block is not known to be over. */
+  | { readonly kind: "left"; readonly block: string; readonly allocated: number };
+
 export interface PoolPort {
   claim(request: PoolClaimRequest): Promise<PoolClaimAnswer>;
   /** A fresh epoch for a block that the owner has a row for, or wants exactly; `other` when it is another's. */
@@ -95,6 +104,17 @@ export interface PoolPort {
   retired(
     request: PoolTarget & { readonly block: string; readonly epoch: number },
   ): Promise<{ readonly applied: boolean }>;
+  /**
+   * Cluster orders what the pool is from now on; an order whose number is not higher than the last
+   * changes nothing. Asked to be closed, it asks its free blocks before it answers.
+   */
+  order(
+    request: PoolTarget & {
+      readonly number: number;
+      readonly revision: number;
+      readonly mode: PoolMode;
+    },
+  ): Promise<PoolOrderAnswer>;
   report(request: PoolTarget & { readonly blocks: readonly BlockReport[] }): Promise<{
     readonly accepted: number;
     /** How many words of owners' Hosts were heard; such a word is not to be repeated. */
