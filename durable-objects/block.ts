@@ -18,7 +18,8 @@ import { holds, releaseAddress, releaseHandle, transition } from "../src/core/bl
 import { noteBorrowed } from "../src/core/block-routes.ts";
 import { type Cidr, parseCidr } from "../src/core/cidr.ts";
 import { invariant } from "../src/core/invariant.ts";
-import { inRanges } from "../src/core/ordinal.ts";
+import { forgottenKeys, inRanges } from "../src/core/ordinal.ts";
+import { callIdempotent } from "../src/platform/call.ts";
 import type * as rpc from "../src/rpc/block.ts";
 import { BlockLending } from "./block-lending.ts";
 import { productionRuntime } from "./production.ts";
@@ -154,7 +155,14 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     const { pool, poolCidr, incarnation } = header;
     const blockSize = this.#cidrOf(block).prefix;
     const port = this.#runtime.ports.pool(pool, incarnation);
-    await port.retired({ pool, incarnation, cidr: poolCidr, blockSize, block, epoch });
+    const word = { pool, incarnation, cidr: poolCidr, blockSize, block, epoch };
+    const { settings } = this.#runtime;
+    // An answer that never comes must not hold up the block's one alarm.
+    const told = await callIdempotent(() => port.retired(word), {
+      timeoutMs: settings.untilMs + settings.skewMs,
+      sleep: (ms, signal) => this.#runtime.sleep(ms, signal),
+    });
+    invariant(told.kind === "answered", "the Pool has not heard that the block retired");
     this.#decide(block, (draft) => noteRetired(draft, epoch));
   }
 
@@ -214,11 +222,23 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     });
     const changes = draft.changes();
     if (changes.header === undefined && changes.rows.length === 0) return answer;
+    const { spentKeyMs } = this.#times;
+    const forgotten = changes.rows.flatMap((row) =>
+      forgottenKeys(loaded.state.rows.get(row.ordinal), row, draft.now, spentKeyMs),
+    );
     const state = applyChanges(loaded.state, changes);
     const headerText = state.header === undefined ? undefined : JSON.stringify(state.header);
     this.#loaded = { state, stamp: stampOf(headerText, Math.max(state.header?.counter ?? 0, state.counter)) };
     if (lent) void this.#lending.tell(() => this.#read(block));
+    for (const { handle, key } of forgotten) this.#tellSpent(block, handle, key);
     return answer;
+  }
+
+  /** What the row of an address that changes hands all the time cannot keep is kept by the index. */
+  #tellSpent(block: string, handle: string, key: string): void {
+    const item = { handle, key, block, until: 0, outcome: "released" } as const;
+    const told = this.#runtime.ports.handleIndex(handle).settle({ items: [item] });
+    Promise.resolve(told).catch(() => undefined);
   }
 
   /** What was armed inside a transaction that failed is not known to be armed. */

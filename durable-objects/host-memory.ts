@@ -3,6 +3,7 @@
  * May import: core, storage. Rule: all of it is a hint or a copy; decisions read their rows again.
  */
 import type { BlockCounts } from "../src/core/allocation.ts";
+import { agedCounts } from "../src/core/cooling.ts";
 import type { Code } from "../src/core/errors.ts";
 import {
   type Affinity,
@@ -83,8 +84,11 @@ export class HostMemory {
 
   /** Whether a block may have room for one more: by its figures and who is on the way, or since nobody knows. */
   mayHaveRoom(block: string, now: number): boolean {
-    const counts = this.#hints.get(block)?.counts;
-    if (counts === undefined || counts.available > (this.#onTheWay.get(block) ?? 0)) return true;
+    const known = this.#hints.get(block)?.counts;
+    if (known === undefined) return true;
+    const counts = agedCounts(known, now);
+    if (counts.available > (this.#onTheWay.get(block) ?? 0)) return true;
+    // Steps are coarse: an address may be free before its step says so.
     return counts.nextFreeAt !== undefined && counts.nextFreeAt <= now;
   }
 

@@ -4,6 +4,7 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { BlockCounts } from "../src/core/allocation.ts";
+import { agedCounts } from "../src/core/cooling.ts";
 import { type Family, type Rejection, rejection } from "../src/core/errors.ts";
 import { choosePools } from "../src/core/pool-choice.ts";
 import { err, ok, type Result } from "../src/core/result.ts";
@@ -258,8 +259,9 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     const owned = rows.filter(({ state }) => state === "confirmed");
     const sum = { capacity: 0, allocated: 0, cooling: 0, reserved: 0, available: 0, borrowed: 0 };
     for (const { block } of owned) {
-      const counts = this.#memory.hint(block)?.counts;
-      if (counts === undefined) continue;
+      const known = this.#memory.hint(block)?.counts;
+      if (known === undefined) continue;
+      const counts = agedCounts(known, this.#runtime.now());
       for (const name of ["capacity", "allocated", "cooling", "reserved", "available", "borrowed"] as const) {
         sum[name] += counts[name];
       }

@@ -56,6 +56,8 @@ export interface BlockCounts {
   readonly borrowed: number;
   /** When the next cooling address is free. */
   readonly nextFreeAt?: number;
+  /** When what cools is free, so that a reader can move the figures on; see cooling.ts. */
+  readonly coolingSteps?: readonly { readonly at: number; readonly count: number; readonly open: number }[];
   readonly asOf: number;
 }
 

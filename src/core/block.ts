@@ -6,6 +6,7 @@
 import { formatAddress } from "./address.ts";
 import type { AddressRecord, BlockCounts, OrdinalRanges } from "./allocation.ts";
 import { addressAt, type Cidr, formatCidr, size } from "./cidr.ts";
+import { coolingSteps } from "./cooling.ts";
 import { invariant } from "./invariant.ts";
 import {
   type EndedTenure,
@@ -227,7 +228,7 @@ export function countBlock(
   let reserved = 0;
   let available = 0;
   let borrowed = 0;
-  let nextFreeAt = Number.POSITIVE_INFINITY;
+  const times: { at: number; isReserved: boolean }[] = [];
   for (let ordinal = 0; ordinal < draft.capacity; ordinal += 1) {
     const state = ordinalState(draft, ordinal, policy.cooldownMs);
     const isReserved = inRanges(policy.reserved, ordinal);
@@ -236,8 +237,9 @@ export function countBlock(
     if (state === "free" && !isReserved) available += 1;
     const row = draft.row(ordinal);
     if (state === "allocated" && row?.current?.host !== draft.owner) borrowed += 1;
-    if (state === "cooling" && !isReserved) nextFreeAt = Math.min(nextFreeAt, freeAt(row, policy.cooldownMs));
+    if (state === "cooling") times.push({ at: freeAt(row, policy.cooldownMs), isReserved });
   }
+  const open = times.filter(({ isReserved }) => !isReserved).map(({ at }) => at);
   return {
     capacity: draft.capacity,
     allocated: tally.allocated,
@@ -247,7 +249,8 @@ export function countBlock(
     reserved,
     available,
     borrowed,
-    ...(Number.isFinite(nextFreeAt) ? { nextFreeAt } : {}),
+    ...(open.length > 0 ? { nextFreeAt: open.reduce((one, other) => Math.min(one, other)) } : {}),
+    ...(times.length > 0 ? { coolingSteps: coolingSteps(times) } : {}),
     asOf: draft.now,
   };
 }

@@ -89,3 +89,21 @@ function withoutAttributes(tenure: EndedTenure): EndedTenure {
   const { alternateAttributes: _dropped, ...rest } = tenure;
   return { ...rest, attributes: {} };
 }
+
+/**
+ * Tells the keys that a row no longer remembers though they were released not long ago.
+ * Why: the index must know that they are spent before the block forgets it (I13).
+ */
+export function forgottenKeys(
+  before: OrdinalRow | undefined,
+  after: OrdinalRow,
+  now: number,
+  spentKeyMs: number,
+): { readonly handle: string; readonly key: string }[] {
+  if (before === undefined || before.ended.length < ENDED_MAX) return [];
+  const kept = new Set(after.ended.map(({ sequenceNumber }) => sequenceNumber));
+  const young = before.ended.filter(({ releasedAt }) => now - releasedAt < spentKeyMs);
+  return young
+    .filter(({ sequenceNumber }) => !kept.has(sequenceNumber))
+    .map(({ handle, key }) => ({ handle, key }));
+}

@@ -4,6 +4,7 @@
  */
 import { type BlockGrid, rangeAt } from "./block-grid.ts";
 import { parseCidrMasked, size } from "./cidr.ts";
+import { agedCounts } from "./cooling.ts";
 import { invariant } from "./invariant.ts";
 import type { DirectoryBlock } from "./pool-directory.ts";
 import { RangeSet, rangeSetOf } from "./range-set.ts";
@@ -46,7 +47,7 @@ export interface BlocksSum {
 /**
  * Sums up a pool (I14).
  * Why: a block that never reported counts as untouched, as of its claim: hosts report a block at the
- * latest 5 s after it changed. A draining block has nothing available: it is offered to nobody. A block's
+ * latest 5 s after it changed. What has cooled since is free: time alone makes no report. A draining block has nothing available: it is offered to nobody. A block's
  * own figure is cut to what today's reservations leave, since it may have been taken under older ones.
  */
 export function poolUsage(
@@ -75,7 +76,7 @@ export function sumBlocks(
   let available = 0n;
   let nextFreeAt = Number.POSITIVE_INFINITY;
   for (const block of blocks) {
-    const { counts } = block;
+    const counts = block.counts === undefined ? undefined : agedCounts(block.counts, now);
     const isDraining = block.owner === undefined;
     const left = reserved.isEmpty
       ? blockCapacity

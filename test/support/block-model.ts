@@ -105,8 +105,27 @@ export class BlockModel {
       available: of("free").filter((slot) => !isReserved(slot)).length,
       borrowed: of("allocated").filter(({ held }) => held?.host !== this.owner).length,
       ...(times.length === 0 ? {} : { nextFreeAt: times.reduce((one, other) => Math.min(one, other)) }),
+      ...this.#steps(of("cooling"), isReserved, cooldownMs),
       asOf: this.now,
     };
+  }
+
+  /** At most eight steps: one is full when it holds its share and the next address is free later. */
+  #steps(cooling: readonly Slot[], isReserved: (slot: Slot) => boolean, cooldownMs: number) {
+    const freeAt = (slot: Slot): number => (slot.past[0]?.releasedAt ?? 0) + cooldownMs;
+    const steps: { at: number; count: number; open: number }[] = [];
+    for (const slot of cooling.toSorted((one, other) => freeAt(one) - freeAt(other))) {
+      const last = steps.at(-1);
+      const isFull = last === undefined || last.count >= Math.ceil(cooling.length / 8);
+      if (isFull && last?.at !== freeAt(slot))
+        steps.push({ at: freeAt(slot), count: 1, open: isReserved(slot) ? 0 : 1 });
+      else if (last !== undefined) {
+        last.at = freeAt(slot);
+        last.count += 1;
+        last.open += isReserved(slot) ? 0 : 1;
+      }
+    }
+    return steps.length === 0 ? {} : { coolingSteps: steps };
   }
 
   claim(request: ClaimRequest): ClaimAnswer {

@@ -284,6 +284,8 @@ export class BlockRun {
     expect(states).toEqual(this.model.slots.map((slot) => this.model.stateOf(slot, cooldownMs)));
     const counts = countBlock(draft, this.#policy);
     expect(counts).toEqual(this.model.counts(this.#policy));
+    const stepped = (counts.coolingSteps ?? []).reduce((sum, { count }) => sum + count, 0);
+    expect(stepped, "every cooling address is in a step").toBe(counts.cooling);
     const { capacity, allocated, cooling, hostReserved, free } = counts;
     expect(allocated + cooling + hostReserved + free, "I14: counts partition the block").toBe(capacity);
     const live = [...draft.rows()].filter(({ current }) => current !== undefined);

@@ -3,6 +3,7 @@
  * A directory may be late by the report time, and by no more.
  */
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { setClock } from "../../support/control.ts";
 import { HttpClient } from "../../support/http-client.ts";
 import { type Service, startService } from "../../support/service.ts";
 import { pause } from "./recorder.ts";
@@ -33,6 +34,7 @@ function allocate(host: string, handle: string, count = 1) {
 
 interface Usage {
   readonly allocated: string;
+  readonly cooling: string;
   readonly available: string;
 }
 
@@ -51,6 +53,15 @@ it("I14: a release that leaves the block in use reaches the pool's figures", asy
   expect(await usage()).toMatchObject({ allocated: "3", available: "13" });
 });
 
+it("I14: what has cooled is available in the pool's figures", async () => {
+  await client.must("PATCH", "/v1/config", { ipCooldownSeconds: 1 });
+  expect((await allocate("owner", "keep", 3)).status).toBe(201);
+  expect((await allocate("owner", "gone", 2)).status).toBe(201);
+  await client.must("DELETE", "/v1/handles/gone");
+  await pause(1_000 + knownMs);
+  expect(await usage()).toMatchObject({ allocated: "3", cooling: "0", available: "13" });
+});
+
 it("a release in a block that is full but for reserved addresses gives room to others", async () => {
   await client.must("PUT", "/v1/reservations/half", { reservedCIDRs: ["10.11.0.0/29"] });
   expect((await allocate("owner", "keep", 7)).status).toBe(201);
@@ -61,4 +72,23 @@ it("a release in a block that is full but for reserved addresses gives room to o
   const { status, body } = await allocate("other", "borrows");
   expect(body.code).toBeUndefined();
   expect(status).toBe(201);
+});
+
+it("I13: a key that was released by address stays spent, however often its address was used since", async () => {
+  const key = { "Idempotency-Key": "old-request-key" };
+  const body = { host: "owner", handle: "old", ipv4: { count: 16 } };
+  const { allocations = [] } = await client.must("POST", "/v1/allocations", body, key);
+  for (const { address, sequenceNumber } of allocations) {
+    await client.must("DELETE", `/v1/allocations/${address}?sequenceNumber=${sequenceNumber}`);
+  }
+  // A block remembers few past tenures of each address.
+  for (let turn = 0; turn < 24; turn += 1) {
+    // Later than any message that was under way before.
+    await setClock(client, turn * 1_000);
+    expect((await allocate("owner", `turn.${turn}`, 16)).status).toBe(201);
+    await client.must("DELETE", `/v1/handles/turn.${turn}`);
+  }
+  const again = await client.send("POST", "/v1/allocations", body, key);
+  expect(again.body.code).toBe("idempotency_key_released");
+  expect((await client.must("GET", "/v1/handles/old")).items).toEqual([]);
 });
