@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import type { Deviation } from "./deviations.ts";
 import { type Difference, differences, savedForm } from "./matching.ts";
 import { resolved } from "./references.ts";
+import type { Unbuilt } from "./unbuilt.ts";
 import { type Backend, type Case, GivenRefused, NotYet, type Outcome, type World } from "./vocabulary.ts";
 
 /** How one case ended. */
@@ -22,21 +23,35 @@ export interface Report {
 }
 
 /** Reads a file of cases, one per line. */
-export function readCases(file: URL): Case[] {
+export function readCases(file: string): Case[] {
   const lines = readFileSync(file, "utf8").split("\n");
   return lines.filter((line) => line.trim() !== "").map((line) => JSON.parse(line) as Case);
 }
 
 /** The cases of the allocation core. */
 export function coreCases(): Case[] {
-  return readCases(new URL("./cases/core.jsonl", import.meta.url));
+  return readCases(new URL("./cases/core.jsonl", import.meta.url).pathname);
 }
 
-/** The entries of the table that concern a back end, by case. */
-export function entriesFor(table: readonly Deviation[], backend: string): Map<string, Deviation> {
-  return new Map(
-    table.filter(({ on }) => on.some((name) => name === backend)).map((entry) => [entry.id, entry]),
-  );
+/** The entries of a table that concern a back end, by case. */
+export function entriesFor<E extends Deviation | Unbuilt>(
+  table: readonly E[],
+  backend: string,
+): Map<string, E> {
+  const concerned = table.filter(({ on }) => on.some((name) => name === backend));
+  return new Map(concerned.map((entry) => [entry.id, entry]));
+}
+
+/** Runs a case of which something is still to be built. Fails once it ends as it should: the entry is over. */
+export async function runUnbuilt(
+  backend: Backend,
+  one: Case,
+  { needs }: Unbuilt,
+  entry?: Deviation,
+): Promise<Verdict> {
+  const verdict = await runCase(backend, one, entry);
+  if (verdict.kind === "fail" || verdict.kind === "not yet") return { kind: "not yet", needs };
+  return { kind: "fail", text: told(backend, one, `this is built (${needs}): take it off the list`) };
 }
 
 /**

@@ -54,7 +54,8 @@ function judge(
   if (sequenceNumber !== undefined && tenure !== undefined && tenure.sequenceNumber !== sequenceNumber) {
     return rejected("sequence_mismatch");
   }
-  if (slot !== "allocated" || tenure === undefined) return { address: text, outcome: "already_free" };
+  const isTaken = slot === "allocated" && ended.get(block)?.has(ordinal) !== true;
+  if (!isTaken || tenure === undefined) return { address: text, outcome: "already_free" };
   if (handle !== undefined && handle !== tenure.handle) return rejected("handle_mismatch");
   ended.set(block, (ended.get(block) ?? new Set()).add(ordinal));
   return { address: text, outcome: "released" };

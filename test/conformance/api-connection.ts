@@ -1,0 +1,103 @@
+/**
+ * How cases reach a service through its HTTP API, whether over a network or in this process.
+ * May import: the vocabulary. Rule: what the API does not have yet is `not yet`, never worked around.
+ */
+import type { AffinityText } from "./api-inspection.ts";
+import { NotYet, type PoolRecord } from "./vocabulary.ts";
+
+/** An answer, read whole. */
+export interface ApiAnswer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: back ends read what the contract says is there
+  readonly body: any;
+}
+
+/** One fresh deployment. */
+export interface Connection {
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
+  /** Moves the clock of all objects on. */
+  advance(seconds: number): Promise<void>;
+  /** Waits until directories have heard what blocks have to say. */
+  reported(): Promise<void>;
+  /** What owners remember of their blocks; absent where only the API can be asked. */
+  affinities?(): Promise<readonly AffinityText[]>;
+  end(): Promise<void>;
+}
+
+/** What the back end remembers of one world. */
+export class ApiWorld {
+  readonly connection: Connection;
+  /** CIDRs of the pools by name, as they were written. */
+  readonly pools = new Map<string, string>();
+  #made = 0;
+
+  constructor(connection: Connection) {
+    this.connection = connection;
+  }
+
+  /** A handle for a request that has none: the API demands one. */
+  newHandle(): string {
+    this.#made += 1;
+    return `${MADE}${this.#made}`;
+  }
+
+  /** A number that was not given out before. */
+  next(): number {
+    this.#made += 1;
+    return this.#made;
+  }
+
+  send(method: string, path: string, body?: unknown): Promise<ApiAnswer> {
+    return this.connection.send(method, path, body);
+  }
+
+  /**
+   * Asks for addresses as a client does: under a key, and again with that key where the answer says
+   * that an earlier attempt is not settled yet.
+   */
+  async request(method: string, path: string, body: unknown): Promise<ApiAnswer> {
+    const headers = { "Idempotency-Key": `key-of-the-case-${this.next()}` };
+    for (let tries = 1; ; tries += 1) {
+      const answer = await this.connection.send(method, path, body, headers);
+      if (answer.body?.code !== "in_progress" || tries === TRIES_MAX) return answer;
+      await this.connection.advance(answer.body.retryAfterSeconds);
+    }
+  }
+
+  /** Sends what must succeed. Rejects: `NotYet` for a route that is not there. */
+  async must(method: string, path: string, body?: unknown): Promise<ApiAnswer["body"]> {
+    const answer = await this.send(method, path, body);
+    if (answer.status < 300) return answer.body;
+    if (answer.body?.code === "route_not_found") throw new NotYet(`${method} ${path}`);
+    throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+  }
+
+  /** Reads a list to its end. */
+  async all(path: string): Promise<ApiAnswer["body"][]> {
+    const items: ApiAnswer["body"][] = [];
+    let cursor = "";
+    for (let page = 0; page < 100; page += 1) {
+      const body = await this.must("GET", `${path}${path.includes("?") ? "&" : "?"}limit=1000${cursor}`);
+      items.push(...body.items);
+      if (body.nextCursor === undefined) return items;
+      cursor = `&cursor=${encodeURIComponent(body.nextCursor)}`;
+    }
+    throw new Error(`${path} does not end`);
+  }
+
+  /** Writes a pool as a whole. */
+  async putPool({ name, terminating, ...spec }: PoolRecord): Promise<ApiAnswer> {
+    if (terminating === true) throw new NotYet("a pool that drains");
+    const answer = await this.send("PUT", `/v1/pools/${name}`, spec);
+    if (answer.status < 300) this.pools.set(name, answer.body.cidr);
+    return answer;
+  }
+}
+
+const TRIES_MAX = 3;
+const MADE = "made-for-the-case-";
+
+/** The handle as the case knows it: one that the back end made is none. */
+export function caseHandle(handle: string): string | null {
+  return handle.startsWith(MADE) ? null : handle;
+}

@@ -1,0 +1,21 @@
+/**
+ * Cases whose behaviour is still to be built on some back ends although every operation in them is there.
+ * May import: the vocabulary. Rule: an entry for a case that ends as expected fails; so the list only shrinks.
+ */
+import type { BackendName } from "./vocabulary.ts";
+
+export interface Unbuilt {
+  readonly id: string;
+  readonly on: readonly BackendName[];
+  /** What has to be there first. */
+  readonly needs: string;
+}
+
+const API: readonly BackendName[] = ["objects", "http"];
+const GIVE_UP = "a host gives up the empty blocks of pools that do not select it any more";
+
+export const UNBUILT: readonly Unbuilt[] = [
+  { id: "sc-001", on: API, needs: GIVE_UP },
+  { id: "sc-002", on: API, needs: GIVE_UP },
+  { id: "ut-001", on: API, needs: "figures of a block under reservations made after its last report" },
+];

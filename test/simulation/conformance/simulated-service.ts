@@ -1,0 +1,82 @@
+/**
+ * The HTTP face over the real object classes on the simulated platform, as a connection of the cases.
+ * May import: the simulation, src, durable-objects. Only virtual time passes.
+ */
+import { setImmediate } from "node:timers/promises";
+import { refusalOf } from "../../../durable-objects/refusal.ts";
+import { createApp } from "../../../src/http/app.ts";
+import type { Connection } from "../../conformance/api-connection.ts";
+import type { AffinityText } from "../../conformance/api-inspection.ts";
+import { isVirtual } from "../../conformance/translation.ts";
+import { type Deployed, deploy } from "../../support/simulation/deployment.ts";
+import { CLASSES } from "../../support/simulation/scene.ts";
+import type { World } from "../../support/simulation/world.ts";
+
+/** Turns of the event loop that one answer may take: hashing is done outside the simulated time. */
+const TURNS_MAX = 10_000;
+
+/** Opens a fresh deployment. */
+export async function openSimulated(): Promise<Connection> {
+  const deployed = deploy(CLASSES);
+  const { world, ports, policy, settings } = deployed;
+  let named = 0;
+  const defects: unknown[] = [];
+  const app = createApp({
+    ports,
+    policy,
+    settings,
+    auth: { mode: "none" },
+    now: () => world.now,
+    sleep: (ms, signal) => world.sleep(ms, signal),
+    unique: () => {
+      named += 1;
+      return `request-${named}`;
+    },
+    classify: refusalOf,
+    report: (_id, error) => defects.push(error),
+  });
+  return {
+    async send(method, path, body, more = {}) {
+      const json = body === undefined ? {} : { body: JSON.stringify(body) };
+      const headers = body === undefined ? more : { ...more, "content-type": "application/json" };
+      const request = new Request(`http://service${path}`, { method, headers, ...json });
+      const answer = await driven(world, Promise.resolve(app.fetch(request)));
+      const text = await answer.text();
+      if (defects.length > 0) throw defects[0];
+      return { status: answer.status, body: text === "" ? undefined : JSON.parse(text) };
+    },
+    advance: (seconds) => world.advance(seconds * 1000),
+    reported: () => world.advance(settings.reportMs + 1000),
+    affinities: () => affinitiesOf(deployed),
+    end: async () => {},
+  };
+}
+
+/** Runs the world until the promise of a client's code has settled. */
+async function driven<T>(world: World, promise: Promise<T>): Promise<T> {
+  let isOver = false;
+  const over = (): void => {
+    isOver = true;
+  };
+  promise.then(over, over);
+  for (let turn = 0; turn < TURNS_MAX; turn += 1) {
+    await world.run();
+    await setImmediate();
+    if (isOver) return await promise;
+  }
+  throw new Error(`no answer:\n${world.report()}`);
+}
+
+/** What every host that ever entered itself remembers of its blocks. */
+async function affinitiesOf({ world, ports }: Deployed): Promise<AffinityText[]> {
+  const { hosts } = await world.during(ports.cluster().listHosts({ limit: 1000 }));
+  const rows: AffinityText[] = [];
+  for (const { host } of hosts) {
+    const answer = await world.during(ports.host(host).affinities({ host }));
+    for (const { block, state } of answer.rows) {
+      const type = isVirtual(host) ? "virtual" : "host";
+      rows.push({ host: host.replace(/^virtual:/, ""), type, cidr: block, state });
+    }
+  }
+  return rows;
+}
