@@ -2,7 +2,7 @@
  * Release by address: one call per block, each address judged by its block alone.
  * May import: core, rpc and http. An unguarded release is sent once and never repeated.
  */
-import { parseAddress } from "../../core/address.ts";
+import { type Address, parseAddress } from "../../core/address.ts";
 import { blockOf, formatCidr } from "../../core/cidr.ts";
 import { type Rejection, rejection } from "../../core/errors.ts";
 import { invariant } from "../../core/invariant.ts";
@@ -37,7 +37,9 @@ export async function releaseAddresses(
 ): Promise<AddressReleaseOutcome[]> {
   const outcomes = new Array<AddressReleaseOutcome>(items.length);
   const byBlock = new Map<string, number[]>();
-  for (const [index, { address }] of items.entries()) {
+  // Addresses released together are free for equally long: they queue by address, not as they were written.
+  const inOrder = [...items.entries()].toSorted(([, one], [, other]) => byValue(one.address, other.address));
+  for (const [index, { address }] of inOrder) {
     const block = blockOfText(policy, address);
     if (block === undefined) outcomes[index] = { kind: "not_in_any_block", address };
     else byBlock.set(block, [...(byBlock.get(block) ?? []), index]);
@@ -64,8 +66,19 @@ export async function releaseAddresses(
 
 /** The block of an address, by the pool that holds it, enabled or not. */
 function blockOfText(policy: CompiledPolicy, text: string): string | undefined {
+  const address = addressOf(text);
+  const pool = policy.poolOf(address);
+  return pool === undefined ? undefined : formatCidr(blockOf(address, pool.definition.blockSize));
+}
+
+function addressOf(text: string): Address {
   const address = parseAddress(text);
   invariant(address.ok, "the schema has read this address");
-  const pool = policy.poolOf(address.value);
-  return pool === undefined ? undefined : formatCidr(blockOf(address.value, pool.definition.blockSize));
+  return address.value;
+}
+
+function byValue(one: string, other: string): number {
+  const { value: first } = addressOf(one);
+  const { value: second } = addressOf(other);
+  return first < second ? -1 : Number(first > second);
 }
