@@ -3,7 +3,9 @@
  * May import: core, rpc, platform. Rule: written before the block may hold, removed on its final answer.
  */
 import { DurableObject } from "cloudflare:workers";
+import { invariant } from "../src/core/invariant.ts";
 import { cleanUp, type KeyRow, move, reserve, settle } from "../src/core/key-index.ts";
+import { callIdempotent } from "../src/platform/call.ts";
 import type * as rpc from "../src/rpc/handle-index.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
@@ -183,7 +185,15 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
   /** Asks a block whether it holds the keys; what it finally does not hold, or released, is settled. */
   async #ask(block: string, rows: readonly KeyRow[]): Promise<void> {
     const keys = rows.map(({ handle, key, until }) => ({ handle, key, finalAfter: until }));
-    const { held } = await this.#runtime.ports.block(block).holds({ block, keys });
+    const { settings } = this.#runtime;
+    // An answer that never comes must not hold up the shard's one alarm.
+    const limit = {
+      timeoutMs: settings.untilMs + settings.skewMs,
+      sleep: (ms: number, signal: AbortSignal) => this.#runtime.sleep(ms, signal),
+    };
+    const answer = await callIdempotent(() => this.#runtime.ports.block(block).holds({ block, keys }), limit);
+    invariant(answer.kind === "answered", `${block} did not answer`);
+    const { held } = answer.value;
     const settled = rows.flatMap(({ handle, key, until }, index): rpc.SettleItem[] => {
       const word = held[index];
       if (word === "released") return [{ handle, key, block, until, outcome: "released" }];

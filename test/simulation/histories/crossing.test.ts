@@ -186,6 +186,6 @@ test("an ownerless block whose last address is undone retires, and its Pool hear
     key: "a/key-1",
   };
   expect(await world.during(block.undo({ ...undo, addresses }))).toEqual({ undone: ["10.0.0.0"] });
-  await world.advance(20_000);
+  await world.advance(1_000);
   expect(await world.during(pool.list({ ...TARGET, limit: 10 }))).toEqual({ entries: [] });
 });
