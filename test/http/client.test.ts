@@ -152,6 +152,30 @@ describe("the generated client", () => {
     expect(released).toMatchObject({ released: 40, alreadyFree: 0, rejected: 0 });
   });
 
+  it("reads utilization, routes, readiness and status", async () => {
+    const { allocations } = await accepted(agent.POST("/v1/allocations", { body: both("seen", 3) }));
+    const query = { pool: "four", exact: true };
+    const { items } = await accepted(api.GET("/v1/utilization", { params: { query } }));
+    expect(items).toMatchObject([{ pool: "four", allocated: "3", capacity: "128", exact: true }]);
+    const routes = new Map<string, string>();
+    for await (const { destination, host } of everyItem((from) =>
+      api.GET("/v1/routes", { params: { query: { limit: 1, ...from } } }),
+    )) {
+      routes.set(destination, host);
+    }
+    for (const { block } of allocations) expect(routes.get(block), block).toBe("node-1");
+    const { response } = await api.GET("/v1/routes");
+    const header = { "If-None-Match": response.headers.get("etag") ?? "" };
+    const unchanged = await api.GET("/v1/routes", { params: { header } });
+    expect([unchanged.response.status, unchanged.data]).toEqual([304, undefined]);
+    const path = { host: "node-1" };
+    const readiness = await accepted(agent.GET("/v1/hosts/{host}/readiness", { params: { path } }));
+    expect(readiness).toMatchObject({ host: "node-1", ready: true, ipv4: { wanted: true, ready: true } });
+    const status = await accepted(api.GET("/v1/status"));
+    expect(status.pools?.map(({ pool }) => pool)).toEqual(["four", "six"]);
+    await accepted(agent.DELETE("/v1/handles/{handle}", { params: { path: { handle: "seen" } } }));
+  });
+
   it("I15: a refusal is a value with its code, and leaves nothing", async () => {
     const refused = await agent.POST("/v1/allocations", { body: both("much", 256) });
     expect(refused.data).toBeUndefined();
