@@ -33,6 +33,8 @@ export const ACCESS: Record<OperationId, Access> = {
   getPool: "reader",
   putPool: "admin",
   updatePool: "admin",
+  drainPool: "admin",
+  splitPool: "admin",
   getUtilization: "reader",
   listReservations: "reader",
   getReservation: "reader",

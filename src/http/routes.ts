@@ -5,6 +5,7 @@
 import { allocate } from "./routes/allocate.ts";
 import { assignAddress } from "./routes/assign-address.ts";
 import { deleteReservation } from "./routes/delete-reservation.ts";
+import { drainPool } from "./routes/drain-pool.ts";
 import { getAllocation } from "./routes/get-allocation.ts";
 import { getBlock } from "./routes/get-block.ts";
 import { getConfig } from "./routes/get-config.ts";
@@ -29,6 +30,7 @@ import { putReservation } from "./routes/put-reservation.ts";
 import { release } from "./routes/release.ts";
 import { releaseAddress } from "./routes/release-address.ts";
 import { releaseHandle } from "./routes/release-handle.ts";
+import { splitPool } from "./routes/split-pool.ts";
 import { updateConfig } from "./routes/update-config.ts";
 import { updatePool } from "./routes/update-pool.ts";
 import { whoAmI } from "./routes/who-am-i.ts";
@@ -44,6 +46,8 @@ export const OPERATIONS = [
   getPool,
   putPool,
   updatePool,
+  drainPool,
+  splitPool,
   getUtilization,
   listReservations,
   getReservation,
@@ -72,7 +76,4 @@ export type OperationId = (typeof OPERATIONS)[number]["id"];
  * Operations that come later on paths that exist already: answered as if the path were not there.
  * Why: a client must not take 405 for "never".
  */
-export const COMING: readonly (readonly [method: string, path: string])[] = [
-  ["DELETE", "/v1/pools/{pool}"],
-  ["DELETE", "/v1/hosts/{host}"],
-];
+export const COMING: readonly (readonly [method: string, path: string])[] = [["DELETE", "/v1/hosts/{host}"]];

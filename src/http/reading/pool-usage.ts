@@ -2,7 +2,9 @@
  * Pools with their figures: the definition is Cluster's, the figures are the Pool's.
  * May import: core, rpc and http.
  */
+import { blockGrid } from "../../core/block-grid.ts";
 import type { Policy, PoolDefinition } from "../../core/policy.ts";
+import { poolUsage } from "../../core/pool-usage.ts";
 import type { PoolUsageView } from "../../rpc/pool.ts";
 import type { Call } from "../operation.ts";
 import { poolOnWire } from "../present/policy.ts";
@@ -26,4 +28,12 @@ export function reservedOfFamily(policy: Policy, pool: PoolDefinition): string[]
   return policy.reservations
     .flatMap((reservation) => reservation.reservedCIDRs)
     .filter((cidr) => storedCidr(cidr).family === pool.family);
+}
+
+/** The figures of a pool that has just been made: nobody need be asked. */
+export function unusedUsage(policy: Policy, pool: PoolDefinition, now: number): PoolUsageView {
+  const grid = blockGrid(pool.cidr, pool.blockSize);
+  const { capacity, reserved, available, ...rest } = poolUsage(grid, reservedOfFamily(policy, pool), [], now);
+  const counts = { capacity: String(capacity), reserved: String(reserved), available: String(available) };
+  return { ...rest, ...counts, allocated: "0", cooling: "0", exact: false };
 }

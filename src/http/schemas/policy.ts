@@ -156,6 +156,10 @@ export const PoolList = z
   .object({ items: z.array(Pool), nextCursor: z.string().optional() })
   .openapi("PoolList");
 
+export const SplitRequest = z
+  .strictObject({ parts: integer(limits.SPLIT_PARTS_MIN, limits.SPLIT_PARTS_MAX) })
+  .openapi("SplitRequest");
+
 export const ReservationSpec = z
   .strictObject({
     reservedCIDRs: z.array(reservedCidrIn()).max(limits.RESERVED_CIDRS_MAX),
