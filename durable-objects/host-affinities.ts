@@ -61,7 +61,10 @@ export class HostAffinities {
     return await this.#single(`block ${block}`, () => this.#claimFresh(wish, poolTarget(wish.pool), block));
   }
 
-  /** Settles a row that is not confirmed: claims the block again under a fresh epoch, or lets it go. */
+  /**
+   * Settles a row that is not confirmed, under a fresh epoch: a claim is made again, an order to leave is
+   * carried out. Why: such an order may have made the row beyond the cap, so it must not become a claim (I10).
+   */
   async recover(row: Affinity, owner: string, leased: LeasedPolicy): Promise<ClaimResult> {
     return await this.#single(`block ${row.block}`, async () => {
       const pool = leased.policy.pools.find(
@@ -74,7 +77,8 @@ export class HostAffinities {
         if (row.state !== "confirmed") this.#move(row, "remove");
         return { kind: "terminating" };
       }
-      return await this.#claimFresh({ owner, pool, leased }, target, row.block);
+      const leaves = row.state === "pendingDeletion";
+      return await this.#claimFresh({ owner, pool, leased }, target, row.block, leaves);
     });
   }
 
@@ -161,7 +165,12 @@ export class HostAffinities {
     await again(this.#host, () => this.#host.runtime.ports.host(owner).releaseBlock(message));
   }
 
-  async #claimFresh(wish: ClaimWish, target: PoolTarget, block: string): Promise<ClaimResult> {
+  async #claimFresh(
+    wish: ClaimWish,
+    target: PoolTarget,
+    block: string,
+    leaves = false,
+  ): Promise<ClaimResult> {
     const before = this.#host.memory.affinities.get(block);
     const question = { ...target, owner: wish.owner, block };
     const fresh = await once(this.#host, () => this.#poolPort(target).fresh(question));
@@ -171,10 +180,12 @@ export class HostAffinities {
       return { kind: "other", owner: fresh.value.owner };
     }
     const { epoch, terminating } = fresh.value;
-    if (terminating) {
+    if (terminating || leaves) {
       const cooldownMs = wish.leased.policy.config.ipCooldownSeconds * 1000;
-      await this.release({ owner: wish.owner, target, block, epoch, mustBeEmpty: false, cooldownMs });
-      return { kind: "terminating" };
+      const mustBeEmpty = !terminating;
+      const left = await this.release({ owner: wish.owner, target, block, epoch, mustBeEmpty, cooldownMs });
+      if (terminating) return { kind: "terminating" };
+      return left.kind === "unsettled" ? { kind: "unsettled", where: "block" } : { kind: "none" };
     }
     const claimed = await this.#claimAt(wish, target, block, epoch);
     return claimed === "lost" ? { kind: "none" } : claimed;

@@ -47,7 +47,11 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#runtime = runtime;
     this.#store = new Store(ctx.storage, HOST_MIGRATIONS);
     this.#memory = new HostMemory(this.#store);
-    const confirmations = new HostConfirmations(runtime, this.#memory, (at) => void ctx.storage.setAlarm(at));
+    const arm = (at: number): void => {
+      // An instance that was replaced cannot arm anything; its successor does.
+      ctx.storage.setAlarm(at).catch(() => undefined);
+    };
+    const confirmations = new HostConfirmations(runtime, this.#memory, arm);
     const reports = new HostReports(runtime, confirmations);
     const lanes = new HostLanes(runtime);
     this.#context = { store: this.#store, memory: this.#memory, runtime, reports, confirmations, lanes };

@@ -216,7 +216,12 @@ test("CE-10 I6: a late release of a block finds a higher epoch, after its host h
   const scene = await Scene.open({ pools: TWO_BLOCKS });
   const { world } = scene;
   await world.during(scene.allocate("a", { handle: "first" }));
-  const late = world.hold({ method: "releaseAffinity", to: BLOCK_A, kind: "request" });
+  let isHeld = false;
+  const late = world.hold(({ method, kind }) => {
+    const takes = !isHeld && method === "releaseAffinity" && kind === "request";
+    isHeld ||= takes;
+    return takes;
+  });
   const left = await leave(scene, "a", A, "10.0.0.0/29");
   await world.advance(20);
   expect(late.messages).toHaveLength(1);
@@ -292,5 +297,32 @@ test("CE-27: an order to leave a block from before it was claimed again does not
   expect(rowsOf(scene)).toEqual([`a ${A} confirmed`]);
   expect(ownerOf(scene, A)).toBe("a");
   expect(heldBy(scene, "again")).toHaveLength(1);
+  expect(findings(scene)).toEqual([]);
+});
+
+test("I10: an order to leave a block beyond the cap does not become a claim of it", async () => {
+  const pools = {
+    one: { cidr: "10.0.0.0/30", blockSize: 30 },
+    two: { cidr: "10.0.1.0/30", blockSize: 30 },
+  };
+  const scene = await Scene.open({ pools, config: { ...STRICT, maxBlocksPerHost: 1 } });
+  const { world } = scene;
+  await world.during(scene.allocate("a", { handle: "first", pools: ["one"] }));
+  // The directory says that a has the other pool's block, as after a claim whose Host died.
+  const pool = scene.deployed.ports.pool("two", 0);
+  const place = { pool: "two", incarnation: 0, cidr: "10.0.1.0/30", blockSize: 30 };
+  await world.during(pool.claim({ ...place, owner: "a", known: [], excluded: [], tried: [] }));
+  world.drop({ method: "releaseAffinity", kind: "answer" }, { times: 4 });
+  await world.during(scene.allocate("b", { handle: "second", pools: ["two"] }));
+  expect(rowsOf(scene)).toContain("a 10.0.1.0/30 pendingDeletion");
+  const asked = scene.allocate("a", { handle: "third", v4: 4 });
+  for (let step = 0; step < 80; step += 1) {
+    await world.step();
+    expect(checkCap(snapshot(scene), 1)).toEqual([]);
+  }
+  await world.during(asked);
+  expect(rowsOf(scene).filter((row) => row.startsWith("a "))).toEqual([`a ${A} confirmed`]);
+  const got = await world.during(scene.allocate("b", { handle: "second", pools: ["two"] }));
+  expect(got).toMatchObject({ kind: "ok" });
   expect(findings(scene)).toEqual([]);
 });
