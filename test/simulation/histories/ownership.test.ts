@@ -312,7 +312,7 @@ test("I10: an order to leave a block beyond the cap does not become a claim of i
   const pool = scene.deployed.ports.pool("two", 0);
   const place = { pool: "two", incarnation: 0, cidr: "10.0.1.0/30", blockSize: 30 };
   await world.during(pool.claim({ ...place, owner: "a", known: [], excluded: [], tried: [] }));
-  world.drop({ method: "releaseAffinity", kind: "answer" }, { times: 4 });
+  world.drop({ method: "releaseAffinity", kind: "request" });
   await world.during(scene.allocate("b", { handle: "second", pools: ["two"] }));
   expect(rowsOf(scene)).toContain("a 10.0.1.0/30 pendingDeletion");
   const asked = scene.allocate("a", { handle: "third", v4: 4 });
