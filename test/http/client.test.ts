@@ -209,6 +209,20 @@ describe("the generated client", () => {
     expect(written.length).toBeGreaterThan(0);
   });
 
+  it("splits and drains pools", async () => {
+    const pool = (name: string) => ({ path: { pool: name } });
+    const spec = { cidr: "10.30.0.0/24", blockSize: 28 };
+    await accepted(api.PUT("/v1/pools/{pool}", { params: pool("whole"), body: spec }));
+    const split = api.POST("/v1/pools/{pool}/splits", { params: pool("whole"), body: { parts: 2 } });
+    const parts = (await accepted(split)).items;
+    expect(parts.map(({ cidr }) => cidr)).toEqual(["10.30.0.0/25", "10.30.0.128/25"]);
+    for (const { name } of parts) {
+      const drained = await api.DELETE("/v1/pools/{pool}", { params: pool(name) });
+      expect(drained.response.status).toBe(202);
+      expect(["draining", "deleted"]).toContain(drained.data?.state);
+    }
+  });
+
   it("has called every operation of the document, each with success", () => {
     const succeeded = [...called].filter(([, statuses]) => [...statuses].some((status) => status < 300));
     expect(succeeded.map(([id]) => id).toSorted()).toEqual(operationIds().toSorted());
