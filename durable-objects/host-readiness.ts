@@ -95,7 +95,8 @@ export class HostReadiness {
     }
     const beyond = await this.#beyond(ground, byRule);
     const canClaim = byRule && beyond.mayClaim;
-    const canBorrow = byRule && !strict && beyond.haveRoom;
+    // Who may claim need not borrow: whether others have room was not asked then.
+    const canBorrow = byRule && !strict && (canClaim || beyond.haveRoom);
     if (canClaim || canBorrow) {
       return { wanted: true, ready: true, availableInOwnBlocks, canClaim, canBorrow };
     }
