@@ -20,7 +20,7 @@ export interface Hint {
   readonly seenAt: number;
 }
 
-const REFUSAL_WINDOW_MS = 600_000;
+const REFUSAL_MINUTES = 10;
 /** Blocks of others whose figures are remembered; the oldest go first. */
 const FOREIGN_HINTS_MAX = 1_024;
 
@@ -31,7 +31,13 @@ export class HostMemory {
   #borrowed: Set<string> | undefined;
   readonly #hints = new Map<string, Hint>();
   readonly #onTheWay = new Map<string, number>();
-  #refusals: { at: number; code: Code }[] = [];
+  /** How many were refused, by minute. */
+  readonly #refusals = new Map<number, number>();
+  #lastRefusal: { at: number; code: Code } | undefined;
+  /** Confirmed blocks by pool: those that may have room, and those that are full until a time. */
+  readonly #open = new Map<string, Set<string>>();
+  readonly #full = new Map<string, number>();
+  #nextDue = Number.POSITIVE_INFINITY;
 
   constructor(store: Store) {
     this.#store = store;
@@ -46,9 +52,22 @@ export class HostMemory {
     this.#registration = { value };
   }
 
+  /** The host was declared gone, and has not registered since. */
+  get isRemoving(): boolean {
+    const gone = this.registration?.gone;
+    return gone !== undefined && gone.isOver !== true;
+  }
+
   /** Affinity rows by block. */
-  get affinities(): Map<string, Affinity> {
-    this.#affinities ??= new Map(readAffinities(this.#store).map((row) => [row.block, row]));
+  get affinities(): ReadonlyMap<string, Affinity> {
+    return this.#rows();
+  }
+
+  #rows(): Map<string, Affinity> {
+    if (this.#affinities === undefined) {
+      this.#affinities = new Map(readAffinities(this.#store).map((row) => [row.block, row]));
+      for (const row of this.#affinities.values()) this.#place(row);
+    }
     return this.#affinities;
   }
 
@@ -60,8 +79,56 @@ export class HostMemory {
   /** Takes over how a row was moved. */
   moved(block: string, row: Affinity | "gone" | "moved_on"): void {
     if (row === "moved_on") return;
-    if (row === "gone") this.affinities.delete(block);
-    else this.affinities.set(block, row);
+    const known = this.#rows().get(block);
+    if (known !== undefined) this.#open.get(poolKey(known))?.delete(block);
+    this.#full.delete(block);
+    if (row === "gone") this.#rows().delete(block);
+    else {
+      this.#rows().set(block, row);
+      this.#place(row);
+    }
+  }
+
+  /**
+   * Own confirmed blocks of a pool that may have room, in no order.
+   * Why: a host may own thousands of full blocks; a request looks only at the few others.
+   */
+  roomy(pool: { readonly name: string; readonly incarnation: number }, now: number): Iterable<string> {
+    this.#rows();
+    if (now >= this.#nextDue) this.#reopen(now);
+    return this.#open.get(`${pool.name} ${pool.incarnation}`) ?? [];
+  }
+
+  /** Puts a confirmed block among those that may have room, or among the full ones. */
+  #place(row: Affinity): void {
+    if (row.state !== "confirmed") return;
+    const { block } = row;
+    const counts = this.#hints.get(block)?.counts;
+    const key = poolKey(row);
+    const open = this.#open.get(key) ?? new Set<string>();
+    this.#open.set(key, open);
+    if (counts === undefined || counts.available > 0) {
+      open.add(block);
+      this.#full.delete(block);
+      return;
+    }
+    open.delete(block);
+    const due = counts.nextFreeAt ?? Number.POSITIVE_INFINITY;
+    this.#full.set(block, due);
+    this.#nextDue = Math.min(this.#nextDue, due);
+  }
+
+  /** Full blocks in which an address has become free by time alone. */
+  #reopen(now: number): void {
+    this.#nextDue = Number.POSITIVE_INFINITY;
+    for (const [block, due] of this.#full) {
+      const row = this.#rows().get(block);
+      if (due > now) this.#nextDue = Math.min(this.#nextDue, due);
+      else {
+        this.#full.delete(block);
+        if (row !== undefined) this.#open.get(poolKey(row))?.add(block);
+      }
+    }
   }
 
   hint(block: string): Hint | undefined {
@@ -74,6 +141,8 @@ export class HostMemory {
     if (known !== undefined && known.counts.asOf > counts.asOf) return;
     this.#hints.delete(block);
     this.#hints.set(block, { counts, seenAt: now });
+    const row = this.#rows().get(block);
+    if (row !== undefined) this.#place(row);
     if (this.#hints.size <= FOREIGN_HINTS_MAX + this.affinities.size) return;
     for (const other of this.#hints.keys()) {
       if (this.affinities.has(other)) continue;
@@ -109,14 +178,28 @@ export class HostMemory {
 
   /** Counts a refusal; nothing is written. */
   refused(code: Code, now: number): void {
-    this.#refusals = this.#refusals.filter(({ at }) => at > now - REFUSAL_WINDOW_MS).slice(-999);
-    this.#refusals.push({ at: now, code });
+    const minute = Math.floor(now / 60_000);
+    this.#refusals.set(minute, (this.#refusals.get(minute) ?? 0) + 1);
+    this.#lastRefusal = { code, at: now };
+    if (this.#refusals.size > REFUSAL_MINUTES * 2) this.#forgetRefusals(now);
   }
 
+  /** Refusals of the last ten minutes, to the minute. */
   refusals(now: number): { last10Minutes: number; lastCode?: string; lastAt?: number } {
-    const recent = this.#refusals.filter(({ at }) => at > now - REFUSAL_WINDOW_MS);
-    const last = recent.at(-1);
-    const count = { last10Minutes: recent.length };
-    return last === undefined ? count : { ...count, lastCode: last.code, lastAt: last.at };
+    this.#forgetRefusals(now);
+    const last10Minutes = [...this.#refusals.values()].reduce((sum, count) => sum + count, 0);
+    const last = this.#lastRefusal;
+    return last === undefined || last10Minutes === 0
+      ? { last10Minutes }
+      : { last10Minutes, lastCode: last.code, lastAt: last.at };
   }
+
+  #forgetRefusals(now: number): void {
+    const oldest = Math.floor(now / 60_000) - REFUSAL_MINUTES;
+    for (const minute of this.#refusals.keys()) if (minute <= oldest) this.#refusals.delete(minute);
+  }
+}
+
+function poolKey({ pool, incarnation }: Affinity): string {
+  return `${pool} ${incarnation}`;
 }

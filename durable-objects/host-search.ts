@@ -100,10 +100,8 @@ export class HostSearch {
     if (policy.config.maintenance) return await this.#inMaintenance(policy);
     const choice = choosePools(policy, this.#poolRequest());
     if (this.#isShut && choice.ok) return await this.#partReplayed(policy, choice.value);
-    const first = choice.ok
-      ? this.#ownSeats(choice.value.pools).find((seat) => this.#mayHaveRoom(seat))
-      : undefined;
-    if (first === undefined) {
+    const roomy = choice.ok ? this.#roomySeats(choice.value.pools) : [];
+    if (!roomy.some((seat) => this.#mayHaveRoom(seat))) {
       // Nothing to reserve at yet; a key that is listed is answered all the same.
       const step = await this.#lookUp(policy);
       if (step !== "go_on") return finish(step);
@@ -111,7 +109,7 @@ export class HostSearch {
     if (!choice.ok) return await this.#noPool(policy, choice.error);
     if (this.#isPartReplayed) return await this.#partReplayed(policy, choice.value);
     const { pools, considered } = choice.value;
-    for (const seat of this.#ownSeats(pools)) {
+    for (const seat of roomy) {
       if (!this.#mayHaveRoom(seat)) continue;
       const step = await this.#visit(seat, policy);
       if (step !== "go_on") return finish(step);
@@ -379,6 +377,17 @@ export class HostSearch {
         .sort((one, other) => (one.base < other.base ? -1 : 1))
         .map(({ block }) => ({ pool, block, isOwn: true })),
     );
+  }
+
+  /** Of these only the blocks that may have room; the full ones are not even looked at. */
+  #roomySeats(pools: readonly CompiledPool[]): Seat[] {
+    const { memory, runtime } = this.#host;
+    const now = runtime.now();
+    return pools.flatMap((pool) => {
+      const blocks = [...memory.roomy(pool.definition, now)];
+      if (blocks.length > 1) blocks.sort((one, other) => (cidrOf(one).base < cidrOf(other).base ? -1 : 1));
+      return blocks.map((block) => ({ pool, block, isOwn: true }));
+    });
   }
 
   #mayHaveRoom(seat: Seat): boolean {
