@@ -25,6 +25,7 @@ export class Watch {
   readonly findings: string[] = [];
   readonly obeyed: Obeyed = { strict: false, cooldownMs: 0, disabled: false };
   readonly #releasedAt = new Map<string, number>();
+  readonly #created = new Set<string>();
   readonly #epochsAtBlocks = new Set<string>();
 
   count(what: string): void {
@@ -37,7 +38,11 @@ export class Watch {
     if (outcome.kind === "failed") this.findings.push(`defect: ${outcome.message}`);
     if (outcome.kind !== "created") return;
     const { strict, cooldownMs, disabled, reserved } = this.obeyed;
-    for (const { address, blockOwner, host, allocatedAt } of outcome.records) {
+    for (const { address, blockOwner, host, allocatedAt, sequenceNumber } of outcome.records) {
+      // A late copy of a message is answered as the first was; nothing is created then.
+      const creation = `${address} ${sequenceNumber} ${allocatedAt}`;
+      if (this.#created.has(creation)) continue;
+      this.#created.add(creation);
       const what = `${address} for ${host} at ${allocatedAt}`;
       if (strict === true && blockOwner !== host)
         this.findings.push(`I8: ${what} in the block of ${blockOwner}`);
