@@ -5,7 +5,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { invariant } from "../src/core/invariant.ts";
 import { cleanUp, type KeyRow, move, reserve, settle } from "../src/core/key-index.ts";
-import { callIdempotent } from "../src/platform/call.ts";
+import { callIdempotent, type EndSignal } from "../src/platform/call.ts";
 import type * as rpc from "../src/rpc/handle-index.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
@@ -189,7 +189,7 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
     // An answer that never comes must not hold up the shard's one alarm.
     const limit = {
       timeoutMs: settings.untilMs + settings.skewMs,
-      sleep: (ms: number, signal: AbortSignal) => this.#runtime.sleep(ms, signal),
+      sleep: (ms: number, signal: EndSignal) => this.#runtime.sleep(ms, signal),
     };
     const answer = await callIdempotent(() => this.#runtime.ports.block(block).holds({ block, keys }), limit);
     invariant(answer.kind === "answered", `${block} did not answer`);
