@@ -14,7 +14,7 @@ import type { HostReservation, ReleaseBlockAnswer } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { PoolTarget } from "../src/rpc/pool.ts";
 import { again, cidrOf, type HostContext, once, poolTarget, untilOf } from "./host-context.ts";
-import { type Affinity, countAffinities, moveAffinity } from "./storage/host-rows.ts";
+import { type Affinity, countAffinities, moveAffinity, readRegistration } from "./storage/host-rows.ts";
 
 /** What a claim is made for. */
 export interface ClaimWish {
@@ -89,6 +89,11 @@ export class HostAffinities {
     return this.#host.memory.affinities.get(block);
   }
 
+  /** Drops a row that is not confirmed, whose block is another owner's by the Pool's word. */
+  forget(row: Affinity): void {
+    if (row.state !== "confirmed") this.#move(row, "remove");
+  }
+
   /** Gives a block back under an epoch that its Pool has just issued. */
   async release(request: {
     readonly owner: string;
@@ -97,12 +102,14 @@ export class HostAffinities {
     readonly epoch: number;
     readonly mustBeEmpty: boolean;
     readonly cooldownMs: number;
+    /** Asked in the transaction that marks the row; when it says no, nothing is changed. */
+    readonly onlyIf?: () => boolean;
   }): Promise<ReleaseBlockAnswer> {
     const { owner, target, block, epoch, mustBeEmpty, cooldownMs } = request;
     const row = rowOf(target, block, epoch);
     const known = this.#host.memory.affinities.get(block);
     if (known === undefined && !(await this.#enrol())) return { kind: "unsettled" };
-    if (this.#move(row, "release") === "moved_on") return { kind: "stale" };
+    if (this.#move(row, "release", request.onlyIf) === "moved_on") return { kind: "stale" };
     const { pool, incarnation, cidr: poolCidr } = target;
     const message = { block, pool, incarnation, poolCidr, owner, epoch, mustBeEmpty, cooldownMs };
     const answer = await again(this.#host, () => this.#port(block).releaseAffinity(message));
@@ -176,7 +183,7 @@ export class HostAffinities {
     const fresh = await once(this.#host, () => this.#poolPort(target).fresh(question));
     if (fresh.kind !== "answered") return { kind: "unsettled", where: "pool" };
     if (fresh.value.kind === "other") {
-      if (before !== undefined && before.state !== "confirmed") this.#move(before, "remove");
+      if (before !== undefined) this.forget(before);
       return { kind: "other", owner: fresh.value.owner };
     }
     const { epoch, terminating } = fresh.value;
@@ -208,6 +215,8 @@ export class HostAffinities {
       return { kind: "over_cap" };
     }
     if (begun === "moved_on") return "lost";
+    // The row stays as it is: the removal gives its block back.
+    if (begun === "removing") return { kind: "none" };
     const answer = await this.#askBlock(wish, target, block, epoch);
     if (answer.kind !== "answered" || answer.value.kind === "late")
       return { kind: "unsettled", where: "block" };
@@ -244,26 +253,29 @@ export class HostAffinities {
   }
 
   /** The cap is checked in the transaction that inserts the row, over rows in every state (I10). */
-  #beginClaim(row: Target, cap: number | undefined): "begun" | "over_cap" | "moved_on" {
+  #beginClaim(row: Target, cap: number | undefined): "begun" | "over_cap" | "moved_on" | "removing" {
     const { store, memory, runtime } = this.#host;
     const now = runtime.now();
     const outcome = store.transaction(() => {
       const isNew = store.row("SELECT 1 AS found FROM affinities WHERE block = ?", row.block) === undefined;
       if (isNew && cap !== undefined && countAffinities(store, row.family) >= cap) return "over_cap";
+      // A removed host takes nothing: what was offered goes back, as beyond a cap.
+      const gone = readRegistration(store)?.gone;
+      if (gone !== undefined && gone.isOver !== true) return isNew ? "over_cap" : "removing";
       return moveAffinity(store, row, "claim", now);
     });
-    if (outcome === "over_cap" || outcome === "moved_on" || outcome === "gone") {
-      return outcome === "over_cap" ? outcome : "moved_on";
-    }
+    if (outcome === "over_cap" || outcome === "removing") return outcome;
+    if (outcome === "moved_on" || outcome === "gone") return "moved_on";
     memory.moved(row.block, outcome);
     return "begun";
   }
 
-  #move(row: Target, event: AffinityEvent): Affinity | "gone" | "moved_on" {
+  #move(row: Target, event: AffinityEvent, onlyIf?: () => boolean): Affinity | "gone" | "moved_on" {
     const { store, memory, runtime } = this.#host;
     const { block, pool, poolCidr, incarnation, family, epoch } = row;
     const target = { block, pool, poolCidr, incarnation, family, epoch };
     const moved = store.transaction(() => {
+      if (onlyIf?.() === false) return "moved_on";
       if (event === "confirm") this.#host.confirmations.arm();
       return moveAffinity(store, target, event, runtime.now());
     });

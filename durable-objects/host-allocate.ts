@@ -123,9 +123,15 @@ async function conclude(
   });
 }
 
+const DEFINITE: ReadonlySet<string> = new Set([
+  "host_removing",
+  "idempotency_key_released",
+  "idempotency_key_reused",
+] satisfies AllocateRefusal["code"][]);
+
 /** A code after which the same key will not find what the attempt created. */
 function isDefinite(code: AllocateRefusal["code"]): boolean {
-  return code === "idempotency_key_released" || code === "idempotency_key_reused";
+  return DEFINITE.has(code);
 }
 
 /** An undo that may not have happened: the address may be left under its handle and key (I15). */

@@ -43,6 +43,7 @@ export interface Seat {
 
 /** A refusal that ends the attempt at once. */
 export type AttemptRefusal = Rejection<
+  | "host_removing"
   | "handle_limit_reached"
   | "idempotency_key_released"
   | "idempotency_key_reused"
@@ -131,6 +132,7 @@ export class HostAttempt {
 
   /** Takes a seat: the index first, then the block. */
   async take(seat: Seat, chosenUnder: CompiledPolicy): Promise<SeatResult> {
+    if (this.#host.memory.isRemoving) return this.#refuse(this.#removing());
     return (await this.#arrive(seat)) ?? (await this.#ask(seat, chosenUnder));
   }
 
@@ -283,6 +285,7 @@ export class HostAttempt {
       const lane = lanes.block(blockTarget(seat.pool, seat.block));
       const sent = await lane.push(() => {
         const held = runtime.policy.held(runtime.now());
+        if (this.#host.memory.isRemoving) return { skip: "host_removing" };
         if (held === undefined) return { skip: "policy_unavailable" };
         if (held.policy.version !== chosenUnder.version) return { skip: "policy_changed" };
         until ??= Math.min(untilOf(this.#host, held, this.wish.deadlineAt), this.#row?.until ?? 0);
@@ -291,8 +294,9 @@ export class HostAttempt {
       if (sent.kind === "answered") return sent.value;
       if (sent.kind === "skipped") {
         // Nothing of this round left; what an earlier round sent stays open.
-        if (until !== undefined && sent.skip === "policy_changed") return this.#unknown();
+        if (until !== undefined && sent.skip !== "policy_unavailable") return this.#unknown();
         if (sent.skip === "policy_changed") return { kind: "policy_changed" };
+        if (sent.skip === "host_removing") return this.#refuse(this.#removing());
         continue;
       }
       if (sent.kind === "failed" && sent.failure === "overloaded") {
@@ -410,6 +414,10 @@ export class HostAttempt {
 
   #spent(): Refused {
     return this.#refuse(rejection("idempotency_key_released", { handle: this.wish.handle }));
+  }
+
+  #removing(): Rejection<"host_removing"> {
+    return rejection("host_removing", { host: this.wish.host });
   }
 
   #inProgress(): Refused {

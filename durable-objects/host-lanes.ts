@@ -9,8 +9,8 @@ import type { ReserveItem, ReserveOutcome } from "../src/rpc/handle-index.ts";
 import { Lane, type LaneLimits } from "./lane.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** Why an element did not leave: the policy under which its block was chosen is not the leased one. */
-export type Skip = "policy_changed" | "policy_unavailable";
+/** Why an element did not leave: the policy it was chosen under is not the leased one, or its host is gone. */
+export type Skip = "policy_changed" | "policy_unavailable" | "host_removing";
 
 /** Elements of one message; attributes of each may take 32 KiB, a message 32 MiB. */
 const BATCH_MAX = 128;

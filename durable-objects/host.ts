@@ -17,16 +17,28 @@ import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host
 import { HostLanes } from "./host-lanes.ts";
 import { HostMemory } from "./host-memory.ts";
 import { HostReadiness } from "./host-readiness.ts";
+import { HostRemoval } from "./host-removal.ts";
 import { HostReports } from "./host-reports.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
-import { HOST_MIGRATIONS, type Registration, saveRegistration } from "./storage/host-rows.ts";
+import {
+  forgetLeft,
+  HOST_MIGRATIONS,
+  type Registration,
+  readRegistration,
+  saveRegistration,
+} from "./storage/host-rows.ts";
 import { type Counters, Store } from "./storage/store.ts";
 
 /** Replaced incarnations that a host remembers. */
 const REPLACED_MAX = 8;
 /** Own blocks asked for figures that nobody reported since the Host woke. */
 const ASK_MAX = 64;
+
+/** How long the alarm waits before it tries again what it could not do, ms. */
+const ALARM_RETRY_MS = 5_000;
+/** Removals that come between the steps of one registration. */
+const ROUNDS_MAX = 3;
 
 type Answer<T, E> = Promise<Result<T, E>>;
 
@@ -37,6 +49,8 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   readonly #context: HostContext;
   readonly #affinities: HostAffinities;
   readonly #readiness: HostReadiness;
+  readonly #removal: HostRemoval;
+  #alarmAt: number | undefined;
   /** Requests under way by handle and key: two with one key join. */
   readonly #joined = new Map<string, { fingerprint: string; answer: Promise<unknown> }>();
   #name: string | undefined;
@@ -47,23 +61,23 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#runtime = runtime;
     this.#store = new Store(ctx.storage, HOST_MIGRATIONS);
     this.#memory = new HostMemory(this.#store);
-    const arm = (at: number): void => {
-      // An instance that was replaced cannot arm anything; its successor does.
-      ctx.storage.setAlarm(at).catch(() => undefined);
-    };
+    const arm = (at: number): void => this.#arm(at);
     const confirmations = new HostConfirmations(runtime, this.#memory, arm);
     const reports = new HostReports(runtime, confirmations);
     const lanes = new HostLanes(runtime);
     this.#context = { store: this.#store, memory: this.#memory, runtime, reports, confirmations, lanes };
     this.#readiness = new HostReadiness(this.#context);
     this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
+    this.#removal = new HostRemoval(this.#context, this.#affinities, arm);
   }
 
   async allocate(request: rpc.HostAllocateRequest): Answer<rpc.HostAllocateAnswer, rpc.AllocateRefusal> {
     this.#store.countCall("allocate");
     this.#name = request.host;
-    const labels = this.#labels(request.host);
-    if (labels === undefined) return this.#refused(rejection("host_unknown", { host: request.host }));
+    const { host } = request;
+    if (this.#memory.isRemoving) return this.#refused(rejection("host_removing", { host }));
+    const labels = this.#labels(host);
+    if (labels === undefined) return this.#refused(rejection("host_unknown", { host }));
     const answer = await this.#join(
       request,
       (value: rpc.HostAllocateAnswer) => ({ ...value, replayed: true }),
@@ -75,6 +89,8 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async assign(request: rpc.HostAssignRequest): Answer<rpc.HostAssignAnswer, rpc.AssignRefusal> {
     this.#store.countCall("assign");
     this.#name = request.host;
+    const { host } = request;
+    if (this.#memory.isRemoving) return this.#refused(rejection("host_removing", { host }));
     const answer = await this.#join(
       request,
       (value: rpc.HostAssignAnswer) => ({ ...value, replayed: true }),
@@ -86,31 +102,42 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async register(request: rpc.RegisterRequest): ReturnType<rpc.HostPort["register"]> {
     this.#store.countCall("register");
     this.#name = request.host;
-    const before = this.#memory.registration;
-    const next = registrationAfter(before, request, this.#runtime.now());
-    if (next === "older") return err(rejection("incarnation_conflict", { host: request.host }));
-    const { cluster } = this.#runtime.ports;
-    const entry = { host: request.host, registered: true, labels: request.labels, revision: next.revision };
-    const told = await again(this.#context, () => cluster().enrol(entry));
-    if (told.kind !== "answered") return err(rejection("policy_unavailable", {}, 1));
-    this.#isEnrolled = true;
-    if (next !== before) {
-      this.#store.transaction(() => saveRegistration(this.#store, next));
-      this.#memory.registration = next;
+    const { host, labels } = request;
+    for (let round = 0; round < ROUNDS_MAX; round += 1) {
+      const before = this.#memory.registration;
+      const created = this.#registered() === undefined;
+      const next = registrationAfter(before, request, this.#runtime.now());
+      if (next === "older") return err(rejection("incarnation_conflict", { host }));
+      const entry = { host, registered: true, labels, revision: next.revision };
+      const told = await again(this.#context, () => this.#runtime.ports.cluster().enrol(entry));
+      if (told.kind !== "answered") break;
+      this.#isEnrolled = true;
+      // The host may have been removed meanwhile: then it registers after that.
+      if (this.#keepRegistration(before, next)) return ok({ created, view: await this.#view(host, next) });
     }
-    return ok({ created: before === undefined, view: await this.#view(request.host, next) });
+    return err(rejection("policy_unavailable", {}, 1));
   }
 
   async describe(request: { host: string }): Promise<{ view?: rpc.HostView }> {
     this.#store.countCall("describe");
-    const { registration } = this.#memory;
+    this.#name = request.host;
+    const registration = this.#registered();
+    if (registration === undefined) return {};
+    if (this.#memory.isRemoving) this.#removal.wake();
+    return { view: await this.#view(request.host, registration) };
+  }
+
+  async remove(request: { host: string }): Promise<{ view?: rpc.HostView }> {
+    this.#store.countCall("remove");
+    this.#name = request.host;
+    const registration = this.#removal.begin(request.host);
     return registration === undefined ? {} : { view: await this.#view(request.host, registration) };
   }
 
   async readiness(request: { host: string }): Promise<{ view?: rpc.HostReadinessView }> {
     this.#store.countCall("readiness");
     this.#name = request.host;
-    const { registration } = this.#memory;
+    const registration = this.#registered();
     if (registration === undefined) return {};
     return { view: await this.#readiness.read(request.host, registration.labels) };
   }
@@ -152,15 +179,18 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#context.reports.changed(targetOf(row), request.block, request.counts, true);
   }
 
-  /** Repeats what a Pool has not heard. The removal of a host adds its own due times here. */
+  /** Repeats what a Pool has not heard, and goes on with the removal. */
   override async alarm(): Promise<void> {
     this.#store.countCall("alarm");
+    this.#alarmAt = undefined;
     try {
       await this.#context.confirmations.tellAll();
     } catch {
       // Whatever failed, the alarm must live on: routes wait for this Host's word.
       this.#context.confirmations.arm();
     }
+    const pauseMs = await this.#removal.slice().catch(() => ALARM_RETRY_MS);
+    if (pauseMs !== undefined) this.#arm(this.#runtime.now() + pauseMs);
   }
 
   async counters(): Promise<Counters> {
@@ -209,9 +239,38 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     return err(refusal);
   }
 
+  /** Stores a registration that follows from another one, if that one is still the last. */
+  #keepRegistration(before: Registration | undefined, next: Registration): boolean {
+    if (next === before) return this.#memory.registration === before;
+    const isKept = this.#store.transaction(() => {
+      if (readRegistration(this.#store)?.revision !== before?.revision) return false;
+      saveRegistration(this.#store, next);
+      if (before?.gone !== undefined) forgetLeft(this.#store);
+      return true;
+    });
+    this.#memory.registration = isKept ? next : readRegistration(this.#store);
+    return isKept;
+  }
+
+  /** One alarm for all that is due: the earliest. Its handler finds out what is due. */
+  #arm(at: number): void {
+    if (this.#alarmAt !== undefined && this.#alarmAt <= at) return;
+    this.#alarmAt = at;
+    // An instance that was replaced cannot arm anything; its successor does.
+    this.ctx.storage.setAlarm(at).catch(() => {
+      this.#alarmAt = undefined;
+    });
+  }
+
+  /** The registration, unless nothing is left of it after a removal. */
+  #registered(): Registration | undefined {
+    const { registration } = this.#memory;
+    return registration?.gone?.isOver === true ? undefined : registration;
+  }
+
   /** Labels of a registered host; a virtual owner needs no registration. */
   #labels(host: string): Readonly<Record<string, string>> | undefined {
-    return this.#memory.registration?.labels ?? (isVirtual(host) ? {} : undefined);
+    return this.#registered()?.labels ?? (isVirtual(host) ? {} : undefined);
   }
 
   /** Enters the host in Cluster's directory: before its first row of any kind. */
@@ -234,17 +293,20 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async #view(host: string, registration: Registration): Promise<rpc.HostView> {
     await this.#askUnknown();
     const now = this.#runtime.now();
-    const { labels, incarnation, revision, registeredAt } = registration;
+    const { labels, incarnation, revision, registeredAt, gone } = registration;
+    const left = gone === undefined ? undefined : await this.#removal.left();
     return {
       name: host,
       kind: isVirtual(host) ? "virtual" : "host",
-      state: "active",
+      state: gone === undefined ? "active" : "removing",
       labels,
       ...(incarnation === undefined ? {} : { incarnation }),
       ipv4: await this.#familyView(4, labels),
       ipv6: await this.#familyView(6, labels),
       refusals: this.#memory.refusals(now),
       registeredAt,
+      ...(gone === undefined ? {} : { removingSince: gone.since }),
+      ...(left === undefined ? {} : { allocationsLeft: left.allocations }),
       revision,
     };
   }
@@ -329,15 +391,18 @@ function registrationAfter(
   const isNew = incarnation !== undefined && incarnation !== before?.incarnation;
   const kept = incarnation ?? before?.incarnation;
   const replacedNow = isNew && before?.incarnation !== undefined ? [before.incarnation] : [];
+  // A removal that ends meanwhile tells Cluster the next revision: this one is later.
+  const step = before?.gone === undefined ? 1 : 2;
+  const isAnew = isNew || before?.gone !== undefined;
   const next: Registration = {
     labels,
     ...(kept === undefined ? {} : { incarnation: kept }),
     replaced: [...replacedNow, ...(before?.replaced ?? [])].slice(0, REPLACED_MAX),
-    generation: (before?.generation ?? 0) + (isNew ? 1 : 0),
-    revision: (before?.revision ?? 0) + 1,
+    generation: (before?.generation ?? 0) + (isAnew ? 1 : 0),
+    revision: (before?.revision ?? 0) + step,
     registeredAt: before?.registeredAt ?? now,
   };
-  const isSame = before !== undefined && !isNew && sameLabels(before.labels, labels);
+  const isSame = before !== undefined && !isAnew && sameLabels(before.labels, labels);
   return isSame ? before : next;
 }
 

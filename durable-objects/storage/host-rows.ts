@@ -29,6 +29,8 @@ export const HOST_MIGRATIONS: Migrations = [
        incarnation INTEGER NOT NULL
      ) STRICT, WITHOUT ROWID`,
   ],
+  // Blocks that a removed host had: addresses of it may be left there.
+  ["CREATE TABLE left_behind (block TEXT PRIMARY KEY) STRICT, WITHOUT ROWID"],
 ];
 
 /** What a host said of itself. Units: milliseconds since 1970. */
@@ -41,6 +43,15 @@ export interface Registration {
   readonly generation: number;
   readonly revision: number;
   readonly registeredAt: number;
+  /** Present from the host's removal until it registers again. */
+  readonly gone?: {
+    readonly since: number;
+    readonly host: string;
+    /** The generation that is gone. */
+    readonly generation: number;
+    /** Nothing is left of it: the host counts as not registered. */
+    readonly isOver?: boolean;
+  };
 }
 
 /** One affinity row. Units: milliseconds since 1970, by the Host's clock. */
@@ -128,6 +139,23 @@ export function moveAffinity(
     moved.claimedAt,
   );
   return moved;
+}
+
+/** Blocks in which addresses of a removed host may be left. */
+export function readLeft(store: Store): string[] {
+  return store.rows<{ block: string }>("SELECT block FROM left_behind").map(({ block }) => block);
+}
+
+export function noteLeft(store: Store, block: string): void {
+  store.write("INSERT OR IGNORE INTO left_behind VALUES (?)", block);
+}
+
+export function dropLeft(store: Store, block: string): void {
+  store.write("DELETE FROM left_behind WHERE block = ?", block);
+}
+
+export function forgetLeft(store: Store): void {
+  store.write("DELETE FROM left_behind");
 }
 
 export function readBorrowed(store: Store): string[] {

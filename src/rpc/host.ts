@@ -144,6 +144,9 @@ export interface HostView {
   readonly ipv6: HostFamilyView;
   readonly refusals: { readonly last10Minutes: number; readonly lastCode?: string; readonly lastAt?: number };
   readonly registeredAt: number;
+  /** Present while the host is being removed. */
+  readonly removingSince?: number;
+  readonly allocationsLeft?: number;
   readonly revision: number;
 }
 
@@ -174,6 +177,7 @@ export interface FamilyReadinessView {
   readonly availableInOwnBlocks: number;
   /** By rule; where own blocks have no room, by the Pools' hints too. */
   readonly canClaim: boolean;
+  /** By rule; where the host can claim nothing, by what others have too. */
   readonly canBorrow: boolean;
 }
 
@@ -218,6 +222,8 @@ export interface HostPort {
   describe(request: { readonly host: string }): Promise<{ readonly view?: HostView }>;
   /** Absent when the host was never registered. */
   readiness(request: { readonly host: string }): Promise<{ readonly view?: HostReadinessView }>;
+  /** Declares the host gone: it gets no more, its blocks are given back. Absent: it is not registered. */
+  remove(request: { readonly host: string }): Promise<{ readonly view?: HostView }>;
   /** Gives one block back, fenced by a fresh epoch of the Pool. */
   releaseBlock(request: {
     readonly host: string;

@@ -8,7 +8,7 @@ import type { Wire } from "../schemas/components.ts";
 
 /** Writes one host. */
 export function hostOnWire(view: HostView): Wire["Host"] {
-  const { labels, ipv4, ipv6, refusals, registeredAt, ...rest } = view;
+  const { labels, ipv4, ipv6, refusals, registeredAt, removingSince, ...rest } = view;
   return {
     ...rest,
     labels: { ...labels },
@@ -23,6 +23,7 @@ export function hostOnWire(view: HostView): Wire["Host"] {
       ...(refusals.lastAt === undefined ? {} : { lastAt: timeText(refusals.lastAt) }),
     },
     registeredAt: timeText(registeredAt),
+    ...(removingSince === undefined ? {} : { removingSince: timeText(removingSince) }),
   };
 }
 

@@ -1,0 +1,190 @@
+/**
+ * The removal of a host: it gets nothing any more, and gives its blocks back in slices; addresses stay.
+ * May import: core, rpc, platform, storage. Rule: a step stops when the host has registered again.
+ */
+import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
+import type { HostAffinities } from "./host-affinities.ts";
+import { targetOf } from "./host-confirmations.ts";
+import { again, type HostContext, once } from "./host-context.ts";
+import {
+  type Affinity,
+  dropLeft,
+  forgetLeft,
+  noteLeft,
+  type Registration,
+  readAffinities,
+  readAffinity,
+  readLeft,
+  readRegistration,
+  saveRegistration,
+} from "./storage/host-rows.ts";
+
+/** Rows of one slice: each takes three calls at most, and one event has 900. */
+const SLICE_ROWS = 128;
+/** Rows, or blocks, that are asked at a time. */
+const LOT = 16;
+/** Blocks asked for the addresses that are left, at most. */
+const LEFT_MAX = 256;
+/** How soon the alarm looks again: while rows are left, and while only addresses are, ms. */
+const SOON_MS = 100;
+const RETRY_MS = 5_000;
+const LEFT_PAUSE_MS = 600_000;
+
+/** What a removed host still has. `isExact`: every block has answered. */
+export interface Left {
+  readonly allocations: number;
+  readonly isExact: boolean;
+}
+
+export class HostRemoval {
+  readonly #host: HostContext;
+  readonly #affinities: HostAffinities;
+  readonly #arm: (at: number) => void;
+
+  constructor(host: HostContext, affinities: HostAffinities, arm: (at: number) => void) {
+    this.#host = host;
+    this.#affinities = affinities;
+    this.#arm = arm;
+  }
+
+  /** Declares the host gone, or goes on with it. Absent: it is not registered, or its removal is over. */
+  begin(host: string): Registration | undefined {
+    const { store, memory, runtime } = this.#host;
+    const now = runtime.now();
+    const begun = store.transaction(() => {
+      const current = readRegistration(store);
+      if (current === undefined || current.gone?.isOver === true) return undefined;
+      this.#arm(now + SOON_MS);
+      if (current.gone !== undefined) return current;
+      const { generation, revision } = current;
+      const next: Registration = {
+        ...current,
+        revision: revision + 1,
+        gone: { since: now, generation, host },
+      };
+      saveRegistration(store, next);
+      for (const { block } of readAffinities(store)) noteLeft(store, block);
+      return next;
+    });
+    if (begun !== undefined) memory.registration = begun;
+    return begun;
+  }
+
+  /** After a wake nobody knows whether the alarm is set: whoever looks at a removed host sees to it. */
+  wake(): void {
+    this.#arm(this.#host.runtime.now() + SOON_MS);
+  }
+
+  /** One slice, from the alarm; returns the pause until the next, or nothing when there is none. */
+  async slice(): Promise<number | undefined> {
+    const { memory, runtime, store } = this.#host;
+    const name = memory.registration?.gone?.host;
+    if (name === undefined || !memory.isRemoving) return undefined;
+    const leased = await runtime.policy.current(runtime.now());
+    if (leased === undefined) return RETRY_MS;
+    const rows = readAffinities(store).slice(0, SLICE_ROWS);
+    await this.#eachLot(rows, (row) => this.#giveBack(row, name, leased));
+    if (!memory.isRemoving) return undefined;
+    const left = readAffinities(store).length;
+    if (left > 0) return left < rows.length ? SOON_MS : RETRY_MS;
+    // A message from before the removal may still arrive at a block in which the host has borrowed.
+    const early = this.#lastArrivalAt() - runtime.now();
+    if (early > 0) return early;
+    const { allocations, isExact } = await this.left();
+    if (allocations > 0 || !isExact) return LEFT_PAUSE_MS;
+    return (await this.#finish(name)) ? undefined : RETRY_MS;
+  }
+
+  /** Counts the addresses of the host in the blocks that it had, or borrowed in. */
+  async left(): Promise<Left> {
+    const { memory, store } = this.#host;
+    const name = memory.registration?.gone?.host;
+    if (name === undefined) return { allocations: 0, isExact: true };
+    const known = [...new Set([...readLeft(store), ...memory.borrowed])];
+    const asked = known.slice(0, LEFT_MAX);
+    const counts = new Map<string, number | undefined>();
+    await this.#eachLot(asked, async (block) => {
+      counts.set(block, await this.#allocatedIn(block, name));
+    });
+    const done = asked.filter((block) => counts.get(block) === 0 && !memory.affinities.has(block));
+    store.transaction(() => {
+      if (readRegistration(store)?.gone === undefined) return;
+      for (const block of done) dropLeft(store, block);
+    });
+    const found = [...counts.values()];
+    return {
+      allocations: found.reduce<number>((sum, count) => sum + (count ?? 0), 0),
+      isExact: known.length <= LEFT_MAX && found.every((count) => count !== undefined),
+    };
+  }
+
+  #lastArrivalAt(): number {
+    const { untilMs, skewMs } = this.#host.runtime.settings;
+    return (this.#host.memory.registration?.gone?.since ?? 0) + untilMs + 2 * skewMs;
+  }
+
+  async #allocatedIn(block: string, host: string): Promise<number | undefined> {
+    const policy = { reserved: [], cooldownMs: 0 };
+    const port = () => this.#host.runtime.ports.block(block);
+    const answer = await again(this.#host, () => port().describe({ block, policy, records: "all" }));
+    if (answer.kind !== "answered") return undefined;
+    return answer.value.records.filter((record) => record.host === host && record.state === "allocated")
+      .length;
+  }
+
+  /** A fresh epoch, then the row as it was seen, and only while the host is gone (F31). */
+  async #giveBack(row: Affinity, owner: string, leased: LeasedPolicy): Promise<void> {
+    const { runtime, store, memory } = this.#host;
+    const generation = memory.registration?.gone?.generation;
+    const target = targetOf(row);
+    const { block } = row;
+    const isOver = !leased.policy.pools.some(({ definition }) => {
+      return definition.name === row.pool && definition.incarnation === row.incarnation;
+    });
+    if (isOver && row.state !== "confirmed") {
+      await this.#affinities.recover(row, owner, leased);
+      return;
+    }
+    const port = () => runtime.ports.pool(target.pool, target.incarnation);
+    const fresh = await once(this.#host, () => port().fresh({ ...target, owner, block }));
+    if (fresh.kind !== "answered") return;
+    if (fresh.value.kind === "other") return this.#affinities.forget(row);
+    const isStill = (): boolean => {
+      const { gone } = readRegistration(store) ?? {};
+      const current = readAffinity(store, block);
+      return gone !== undefined && gone.generation === generation && current?.epoch === row.epoch;
+    };
+    const cooldownMs = leased.policy.config.ipCooldownSeconds * 1000;
+    const { epoch } = fresh.value;
+    const order = { owner, target, block, epoch, mustBeEmpty: false, cooldownMs, onlyIf: isStill };
+    await this.#affinities.release(order);
+  }
+
+  /** Nothing is left: Cluster's directory follows, then the host is forgotten, but for its incarnations. */
+  async #finish(host: string): Promise<boolean> {
+    const { store, memory, runtime } = this.#host;
+    const { registration } = memory;
+    if (registration?.gone === undefined) return true;
+    const revision = registration.revision + 1;
+    const entry = { host, registered: false, labels: {}, revision };
+    const told = await again(this.#host, () => runtime.ports.cluster().enrol(entry));
+    if (told.kind !== "answered") return false;
+    const over = store.transaction(() => {
+      const current = readRegistration(store);
+      if (current?.gone === undefined || current.revision !== registration.revision) return undefined;
+      const next: Registration = { ...current, revision, gone: { ...current.gone, isOver: true } };
+      saveRegistration(store, next);
+      forgetLeft(store);
+      return next;
+    });
+    if (over !== undefined) memory.registration = over;
+    return true;
+  }
+
+  /** One row's defect does not stop the others; it is met again in the next slice. */
+  async #eachLot<T>(items: readonly T[], step: (item: T) => Promise<void>): Promise<void> {
+    for (let begin = 0; begin < items.length; begin += LOT) {
+      await Promise.allSettled(items.slice(begin, begin + LOT).map(step));
+    }
+  }
+}
