@@ -22,7 +22,7 @@ const LABEL = "edge-ipam-demo";
 const PODS_PER_HOST = 150;
 /** Requests under way at once, per host. */
 const CONCURRENT = 16;
-const COOLDOWN_SECONDS = 60;
+const COOLDOWN_SECONDS = 20;
 
 /** What is known of the run: its handles are its own, so that a second run meets none of the first. */
 interface Run {
@@ -45,11 +45,19 @@ async function setUp({ calls }: Run): Promise<void> {
   for (const host of HOSTS) {
     await calls.send("PUT", `/v1/hosts/${host}`, { body: { labels: { [LABEL]: "yes" } }, isShown: true });
   }
-  const written = POOLS.map(({ name, ...spec }) => {
-    const body = { ...spec, nodeSelector: `${LABEL} == 'yes'` };
-    return calls.send("PUT", `/v1/pools/${name}`, { body, isShown: true });
-  });
-  await Promise.all(written);
+  await Promise.all(POOLS.map((pool) => openPool(calls, pool)));
+}
+
+/** Makes a pool, or takes back the end of one that an earlier run has left to go. */
+async function openPool(calls: Calls, { name, ...spec }: (typeof POOLS)[number]): Promise<void> {
+  const path = `/v1/pools/${name}`;
+  const here = await calls.all<{ name: string; state: string }>("/v1/pools");
+  if (here.some((pool) => pool.name === name && pool.state === "draining")) {
+    // Should it go just now, the PUT makes a new one.
+    await calls.send("PATCH", path, { body: { draining: false } }).catch(() => undefined);
+  }
+  const body = { ...spec, nodeSelector: `${LABEL} == 'yes'` };
+  await calls.send("PUT", path, { body, isShown: true });
 }
 
 async function allocateMany({ calls, id, held }: Run): Promise<void> {
@@ -211,7 +219,7 @@ export async function play(calls: Calls, restart: (() => Promise<string>) | unde
   }
 }
 
-/** Gives back what the run holds, closes the pools, and says what is left. */
+/** Gives back what the run holds, lets the pools go, and says what is left. */
 async function tidyUp({ calls: { url, token }, cooldownBefore }: Run): Promise<void> {
   const calls = new Calls(url, token);
   if (cooldownBefore !== undefined) {
@@ -223,11 +231,9 @@ async function tidyUp({ calls: { url, token }, cooldownBefore }: Run): Promise<v
   }
   const pools = (await calls.all<{ name: string }>("/v1/pools")).map(({ name }) => name);
   const ours = POOLS.map(({ name }) => name as string).filter((name) => pools.includes(name));
-  await Promise.all(
-    ours.map((name) => calls.send("PATCH", `/v1/pools/${name}`, { body: { disabled: true } })),
-  );
-  say("\nEverything is released, and settings are as they were. What is left:", "");
-  say(`the hosts ${[...HOSTS, GREEDY].join(", ")}; disabled, the pools ${ours.join(", ")}.`, "");
+  await Promise.all(ours.map((name) => calls.send("DELETE", `/v1/pools/${name}`)));
+  say("\nEverything is released, and settings are as they were. The pools go when their", "");
+  say(`last address has cooled. What is left: the hosts ${[...HOSTS, GREEDY].join(", ")}.`, "");
 }
 
 async function listHeld(calls: Calls): Promise<Allocation[]> {
