@@ -21,6 +21,8 @@ export default defineConfig({
         test: {
           name: "unit",
           environment: "node",
+          // Properties run thousands of histories; a shared machine may be slow, an endless one is found all the same.
+          testTimeout: 60_000,
           exclude,
           include: ["test/{core,architecture,contract,client,platform}/**/*.test.ts"],
         },
