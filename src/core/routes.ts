@@ -58,7 +58,7 @@ export function markBehind(range: Cidr): string {
 
 /** Tells whether a range may hold routes after a mark. */
 export function reachesBeyond(range: Cidr, mark: Cidr): boolean {
-  return range.family === mark.family ? lastAddress(range) >= mark.base : range.family > mark.family;
+  return range.family === mark.family ? lastAddress(range) > mark.base : range.family > mark.family;
 }
 
 function isBefore(one: Cidr, other: Cidr): boolean {

@@ -17,7 +17,7 @@ import { allocationOnWire } from "../present/allocation.ts";
 import type { Wire } from "../schemas/components.ts";
 import type { allocationsQuery } from "../schemas/parameters.ts";
 import type { z } from "../schemas/zod.ts";
-import { blocksOf, poolsByAddress } from "./block-walk.ts";
+import { blocksOf, newScan, poolsByAddress, type Scan } from "./block-walk.ts";
 import { byAddress } from "./handle-records.ts";
 import {
   blockPolicyOf,
@@ -47,6 +47,7 @@ export async function listAllocationPage(
   if (!leased.ok) return leased;
   const policy = leased.value;
   const items: AddressRecord[] = [];
+  const scan = newScan();
   let asked = 0;
   let blocks: string[] = [];
   const ask = async (): Promise<void> => {
@@ -58,7 +59,7 @@ export async function listAllocationPage(
         .toSorted(byAddress),
     );
   };
-  for await (const block of candidates(call, policy, query, page.value)) {
+  for await (const block of candidates(call, policy, query, page.value, scan)) {
     blocks.push(block);
     asked += 1;
     if (blocks.length < SLICE && asked < OBJECTS_PER_PAGE_MAX) continue;
@@ -69,7 +70,8 @@ export async function listAllocationPage(
     blocks = [];
   }
   if (items.length <= page.value.limit) await ask();
-  return ok(written(policy, items, page.value, undefined));
+  const seenUpTo = scan.isOver && scan.at !== undefined ? endOf(scan.at) : undefined;
+  return ok(written(policy, items, page.value, seenUpTo));
 }
 
 function written(
@@ -92,6 +94,7 @@ async function* candidates(
   policy: CompiledPolicy,
   query: Query,
   page: PageRequest,
+  scan: Scan,
 ): AsyncGenerator<string> {
   const named = await namedBlocks(call, policy, query);
   if (named !== undefined) {
@@ -103,8 +106,9 @@ async function* candidates(
     if (!isNotPassed(page, pool.definition.cidr)) continue;
     const after = cursorBlock(policy, page, pool.definition.name);
     if (after !== undefined && (await exists(call, policy, after))) yield after;
-    for await (const { entry } of blocksOf(call, pool, after === undefined ? {} : { after }))
+    for await (const { entry } of blocksOf(call, pool, after === undefined ? { scan } : { after, scan }))
       yield entry.block;
+    if (scan.isOver) return;
   }
 }
 
