@@ -95,7 +95,8 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
       // A block that cannot be asked now is asked in the next pass; the alarm must live on.
       this.#writtenSincePass = true;
     }
-    void this.ctx.storage.setAlarm(this.#runtime.now() + pauseMs);
+    // Where it cannot be armed the run has failed, and the platform repeats it.
+    await this.ctx.storage.setAlarm(this.#runtime.now() + pauseMs);
   }
 
   async counters(): Promise<Counters> {
@@ -209,8 +210,11 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
     if (this.#isArmed) return;
     this.#isArmed = true;
     const due = this.#runtime.now() + this.#runtime.settings.indexPassMs;
-    void this.ctx.storage.getAlarm().then((alarmAt) => {
-      if (alarmAt === null) return this.ctx.storage.setAlarm(due);
+    const armed = this.ctx.storage.getAlarm().then((alarmAt) => {
+      return alarmAt === null ? this.ctx.storage.setAlarm(due) : undefined;
+    });
+    armed.catch(() => {
+      this.#isArmed = false;
     });
   }
 }
