@@ -44,6 +44,8 @@ export async function routesWorld(options: SceneOptions = {}, target: PoolTarget
       return (await page()).routes.map(textOf);
     },
     revision: async () => (await page()).revision,
+    /** Calls so far, e.g. of `HostObject>PoolObject.report`. */
+    calls: (route: string) => world.counters.read().calls[route] ?? 0,
     release: (handle: string) => world.during(scene.release(handle)),
     /** Gives a block back, as a drain does: under a fresh epoch of the Pool. */
     async giveBack(host: string, block: string, mustBeEmpty = true) {
