@@ -11,7 +11,7 @@ import type { Operation } from "./operation.ts";
 import { type Assets, PAGE_PATHS, pageFile, pageResponse } from "./pages.ts";
 import { type Deployment, serve } from "./pipeline.ts";
 import { problemResponse } from "./problem.ts";
-import { COMING, OPERATIONS, type OperationId } from "./routes.ts";
+import { OPERATIONS, type OperationId } from "./routes.ts";
 
 /** What a deployment gives to its HTTP face. */
 export interface AppOptions extends Omit<Deployment, "authenticator"> {
@@ -72,11 +72,8 @@ async function page(c: Context, options: AppOptions): Promise<Response> {
 function notServed(c: Context, options: AppOptions): Response {
   const requestId = requestIdOf(c, options);
   const { pathname } = new URL(c.req.url);
-  const isComing = COMING.some(
-    ([method, path]) => method === c.req.method && templateOf(path).test(pathname),
-  );
   const methods = METHODS_BY_PATH.find(({ template }) => template.test(pathname))?.methods;
-  if (methods === undefined || isComing) return problemResponse(rejection("route_not_found", {}), requestId);
+  if (methods === undefined) return problemResponse(rejection("route_not_found", {}), requestId);
   return problemResponse(rejection("method_not_allowed", {}), requestId, {}, { Allow: methods.join(", ") });
 }
 

@@ -43,6 +43,7 @@ export const ACCESS: Record<OperationId, Access> = {
   listHosts: "reader",
   getHost: { agent: "path", reader: true },
   getHostReadiness: { agent: "path", reader: false },
+  removeHost: "admin",
   putHost: { agent: "path", reader: false },
   allocate: { agent: "body", reader: false },
   listAllocations: { agent: "query", reader: true },

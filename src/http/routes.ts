@@ -30,6 +30,7 @@ import { putReservation } from "./routes/put-reservation.ts";
 import { release } from "./routes/release.ts";
 import { releaseAddress } from "./routes/release-address.ts";
 import { releaseHandle } from "./routes/release-handle.ts";
+import { removeHost } from "./routes/remove-host.ts";
 import { splitPool } from "./routes/split-pool.ts";
 import { updateConfig } from "./routes/update-config.ts";
 import { updatePool } from "./routes/update-pool.ts";
@@ -56,6 +57,7 @@ export const OPERATIONS = [
   listHosts,
   getHost,
   putHost,
+  removeHost,
   getHostReadiness,
   allocate,
   listAllocations,
@@ -71,9 +73,3 @@ export const OPERATIONS = [
 ] as const;
 
 export type OperationId = (typeof OPERATIONS)[number]["id"];
-
-/**
- * Operations that come later on paths that exist already: answered as if the path were not there.
- * Why: a client must not take 405 for "never".
- */
-export const COMING: readonly (readonly [method: string, path: string])[] = [["DELETE", "/v1/hosts/{host}"]];

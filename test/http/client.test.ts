@@ -223,6 +223,14 @@ describe("the generated client", () => {
     }
   });
 
+  it("removes a host", async () => {
+    const params = { path: { host: "node-3" } };
+    await accepted(api.PUT("/v1/hosts/{host}", { params, body: { labels: {} } }));
+    const removed = await api.DELETE("/v1/hosts/{host}", { params });
+    expect(removed.response.status).toBe(202);
+    expect(removed.data).toMatchObject({ state: "removing", allocationsLeft: 0 });
+  });
+
   it("has called every operation of the document, each with success", () => {
     const succeeded = [...called].filter(([, statuses]) => [...statuses].some((status) => status < 300));
     expect(succeeded.map(([id]) => id).toSorted()).toEqual(operationIds().toSorted());
