@@ -13,7 +13,9 @@ import {
   recordOf,
 } from "../src/core/block.ts";
 import { claim, noteRetired, releaseAffinity, retire, retireDueAt } from "../src/core/block-affinity.ts";
-import { allocate, reuse, undo } from "../src/core/block-allocate.ts";
+import { allocateAll, reuse, type Uncounted, undo } from "../src/core/block-allocate.ts";
+import { inspect } from "../src/core/block-inspect.ts";
+import { changeOwner, updateOwners } from "../src/core/block-owners.ts";
 import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
 import { noteBorrowed } from "../src/core/block-routes.ts";
 import { type Cidr, parseCidr } from "../src/core/cidr.ts";
@@ -73,7 +75,7 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
   async allocate(request: rpc.AllocateRequest): Promise<{ outcomes: rpc.AllocateOutcome[] }> {
     this.#store.countCall("allocate");
     const outcomes = this.#decide(request.block, (draft) =>
-      request.items.map((item) => allocateOne(draft, item)),
+      allocateAll(draft, request.items, (decide) => alone(draft, decide)),
     );
     return { outcomes };
   }
@@ -115,9 +117,25 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     return { outcomes };
   }
 
+  async updateOwners(request: rpc.UpdateOwnersRequest): Promise<rpc.UpdateOwnersAnswer> {
+    this.#store.countCall("updateOwners");
+    return this.#decide(request.block, (draft) => updateOwners(draft, request));
+  }
+
+  async changeOwner(request: rpc.ChangeOwnerRequest): Promise<rpc.ChangeOwnerAnswer> {
+    this.#store.countCall("changeOwner");
+    const policy = { reserved: request.reserved ?? [], cooldownMs: request.cooldownMs };
+    return this.#release(request.block, policy, (draft) => changeOwner(draft, request));
+  }
+
   async describe(request: rpc.DescribeRequest): Promise<rpc.BlockView> {
     this.#store.countCall("describe");
     return view(this.#read(request.block), request);
+  }
+
+  async inspect(request: rpc.InspectRequest): Promise<rpc.AddressInspection> {
+    this.#store.countCall("inspect");
+    return inspect(this.#read(request.block), request);
   }
 
   /** Tells the Pool what it has not heard: which addresses are lent, and that the block has retired. */
@@ -290,14 +308,17 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
   #arm(due: number): void {
     if (this.#alarmAt !== undefined && this.#alarmAt <= due) return;
     this.#alarmAt = due;
-    void this.ctx.storage.setAlarm(due);
+    // What could not be armed (replaced, or the disk is full) is armed by whoever writes next.
+    this.ctx.storage.setAlarm(due).catch(() => {
+      this.#alarmAt = undefined;
+    });
   }
 }
 
 /** One element's defect must not fail its neighbours. */
-function allocateOne(draft: BlockDraft, item: rpc.AllocateItem): rpc.AllocateOutcome {
+function alone(draft: BlockDraft, decide: () => Uncounted): Uncounted {
   try {
-    return draft.attempt(() => allocate(draft, item));
+    return draft.attempt(decide);
   } catch (failure) {
     return { kind: "failed", message: failure instanceof Error ? failure.message : "defect" };
   }

@@ -138,8 +138,10 @@ export function retire(draft: BlockDraft, cooldownMs: number): number | undefine
   // A released key stays spent as long as the index may list it here: only what is older is forgotten.
   const forgottenAt = draft.now - draft.times.spentKeyMs;
   const isOld = ({ ended }: OrdinalRow) => (ended[0]?.releasedAt ?? 0) <= forgottenAt;
-  if ([...draft.rows()].every(isOld)) draft.dropRows();
-  draft.putHeader(rest);
+  const rows = [...draft.rows()];
+  const isOver = rows.every(isOld);
+  if (isOver) draft.dropRows();
+  draft.putHeader(isOver && rows.length > 0 ? { ...rest, hasForgotten: true } : rest);
   return header.epoch;
 }
 

@@ -2,12 +2,19 @@
  * Handing out addresses of one block: automatic, exact, replayed; and undo. Pure.
  * May import: core only. The block knows no policy but what the message says.
  */
-import type { AddressRecord } from "./allocation.ts";
+import type { AddressRecord, BlockCounts } from "./allocation.ts";
 import { addressText, type BlockDraft, countBlock, holdsAddress, ordinalState, recordOf } from "./block.ts";
 import { deadline } from "./block-affinity.ts";
-import type { AllocateItem, AllocateOutcome, ReuseAnswer, ReuseRequest, UndoItem } from "./block-messages.ts";
+import type {
+  AllocateItem,
+  AllocateOutcome,
+  BlockPolicy,
+  ReuseAnswer,
+  ReuseRequest,
+  UndoItem,
+} from "./block-messages.ts";
 import { invariant } from "./invariant.ts";
-import { freeAt, inRanges, type OrdinalRow, pruneEnded, type Tenure } from "./ordinal.ts";
+import { freeAt, inRanges, type OrdinalRow, pastOf, type Tenure } from "./ordinal.ts";
 
 /** What a block remembers of a key. */
 interface KeyTrace {
@@ -33,20 +40,60 @@ export function isFinal(draft: BlockDraft, finalAfter: number | undefined): bool
   return finalAfter === undefined || draft.now > finalAfter + draft.times.skewMs;
 }
 
+/** An outcome before the block is counted. */
+export type Uncounted = AllocateOutcome extends infer O
+  ? O extends { counts: unknown }
+    ? Omit<O, "counts">
+    : O
+  : never;
+
 /**
- * Decides one element. Same key: what it holds, with a new touch. Else free addresses, the one free
- * for longest first, reserved ones left in their place.
+ * Decides one element by itself.
  * Invariant: I1, I7 (automatic), I8, I12, I13.
  */
 export function allocate(draft: BlockDraft, item: AllocateItem): AllocateOutcome {
+  const [outcome] = allocateAll(draft, [item], (decide) => decide());
+  invariant(outcome !== undefined, "an element has an outcome");
+  return outcome;
+}
+
+/**
+ * Decides the elements of a batch, one after the other, and counts the block once, after the last.
+ * `guard` runs each decision; what it makes of a defect is that element's outcome alone.
+ */
+export function allocateAll(
+  draft: BlockDraft,
+  items: readonly AllocateItem[],
+  guard: (decide: () => Uncounted) => Uncounted,
+): AllocateOutcome[] {
+  const decided = items.map((item) => guard(() => decideOne(draft, item)));
+  const counted = new Map<BlockPolicy, BlockCounts>();
+  return decided.map((outcome, index): AllocateOutcome => {
+    const policy = items[index]?.policy;
+    if (policy === undefined || !hasCounts(outcome)) return outcome as AllocateOutcome;
+    const counts = counted.get(policy) ?? countBlock(draft, policy);
+    counted.set(policy, counts);
+    return { ...outcome, counts } as AllocateOutcome;
+  });
+}
+
+function hasCounts({ kind }: Uncounted): boolean {
+  return kind !== "late" && kind !== "affinity_lost" && kind !== "failed";
+}
+
+/**
+ * Same key: what it holds, with a new touch. Else free addresses, the one free for longest first,
+ * reserved ones left in their place.
+ */
+function decideOne(draft: BlockDraft, item: AllocateItem): Uncounted {
   invariant(Number.isInteger(item.count) && item.count >= 1, "a count is at least 1");
   const trace = traceKey(draft, item.handle, item.key);
   if (trace.held.length > 0) return repeated(draft, item, trace.held) ?? found(draft, item, trace.held);
-  if (trace.wasReleased) return { kind: "spent", counts: countBlock(draft, item.policy) };
+  if (trace.wasReleased) return { kind: "spent" };
   const time = deadline(draft, item.until);
   if (time === "late") return { kind: "late" };
   const final = isFinal(draft, item.finalAfter);
-  if (item.replayOnly === true) return { kind: "full", final, counts: countBlock(draft, item.policy) };
+  if (item.replayOnly === true) return { kind: "full", final };
   if (!accepts(draft, item)) {
     return draft.owner === undefined
       ? { kind: "affinity_lost", final }
@@ -54,7 +101,7 @@ export function allocate(draft: BlockDraft, item: AllocateItem): AllocateOutcome
   }
   if (item.ordinal !== undefined) return assign(draft, item, item.ordinal, final);
   const chosen = chooseFree(draft, item);
-  if (chosen.length === 0) return { kind: "full", final, counts: countBlock(draft, item.policy) };
+  if (chosen.length === 0) return { kind: "full", final };
   return created(draft, item, chosen);
 }
 
@@ -93,28 +140,24 @@ function withOwner(tenure: Tenure, { ownerSlot, attributes }: ReuseRequest): Ten
  * The answer of the first copy, when this very attempt created all of it and nobody was told since.
  * Why: what an attempt created it must be able to undo, also where the first answer was lost (I15).
  */
-function repeated(
-  draft: BlockDraft,
-  item: AllocateItem,
-  held: readonly OrdinalRow[],
-): AllocateOutcome | undefined {
+function repeated(draft: BlockDraft, item: AllocateItem, held: readonly OrdinalRow[]): Uncounted | undefined {
   const isUntouched = held.every(({ current, number }) => {
     return current?.attempt === item.attempt && current?.sequenceNumber === number;
   });
   const isWhole = held.length === held[0]?.current?.granted;
   if (item.attempt === undefined || !isUntouched || !isWhole) return undefined;
   const records = held.map((row) => mustRecord(draft, row, item.policy.cooldownMs));
-  return { kind: "created", records, counts: countBlock(draft, item.policy) };
+  return { kind: "created", records };
 }
 
-function found(draft: BlockDraft, item: AllocateItem, held: readonly OrdinalRow[]): AllocateOutcome {
+function found(draft: BlockDraft, item: AllocateItem, held: readonly OrdinalRow[]): Uncounted {
   const records = held.map((row) => {
     const touched = { ...row, number: draft.nextNumber(), at: draft.now };
     draft.put(touched);
     return mustRecord(draft, touched, item.policy.cooldownMs);
   });
   const granted = held[0]?.current?.granted ?? held.length;
-  return { kind: "found", records, granted, counts: countBlock(draft, item.policy) };
+  return { kind: "found", records, granted };
 }
 
 /** Free, unreserved ordinals: never used ones ascending, then by when they were freed. */
@@ -132,7 +175,7 @@ function chooseFree(draft: BlockDraft, item: AllocateItem): number[] {
   return [...unused, ...used.map(({ ordinal }) => ordinal)].slice(0, item.count);
 }
 
-function assign(draft: BlockDraft, item: AllocateItem, ordinal: number, final: boolean): AllocateOutcome {
+function assign(draft: BlockDraft, item: AllocateItem, ordinal: number, final: boolean): Uncounted {
   invariant(ordinal >= 0 && ordinal < draft.capacity, "the ordinal lies outside the block");
   const { cooldownMs } = item.policy;
   const state = ordinalState(draft, ordinal, cooldownMs);
@@ -145,7 +188,6 @@ function assign(draft: BlockDraft, item: AllocateItem, ordinal: number, final: b
     ...(record === undefined ? {} : { record }),
     ...(state === "cooling" ? { freeAt: freeAt(row, cooldownMs) } : {}),
     final,
-    counts: countBlock(draft, item.policy),
   };
 }
 
@@ -158,10 +200,11 @@ function touchedIfOwn(draft: BlockDraft, item: AllocateItem, ordinal: number): O
   return touched;
 }
 
-function created(draft: BlockDraft, item: AllocateItem, ordinals: readonly number[]): AllocateOutcome {
+function created(draft: BlockDraft, item: AllocateItem, ordinals: readonly number[]): Uncounted {
   const inFlightMs = draft.times.untilMs + 2 * draft.times.skewMs;
   const age = { inFlightMs, spentKeyMs: draft.times.spentKeyMs };
   const records = ordinals.map((ordinal) => {
+    const before = draft.row(ordinal);
     const number = draft.nextNumber();
     const row: OrdinalRow = {
       ordinal,
@@ -179,12 +222,12 @@ function created(draft: BlockDraft, item: AllocateItem, ordinals: readonly numbe
         sequenceNumber: number,
         allocatedAt: draft.now,
       },
-      ended: pruneEnded(draft.row(ordinal)?.ended ?? [], draft.now, age),
+      ...pastOf(before?.ended ?? [], before, draft.now, age),
     };
     draft.put(row);
     return mustRecord(draft, row, item.policy.cooldownMs);
   });
-  return { kind: "created", records, counts: countBlock(draft, item.policy) };
+  return { kind: "created", records };
 }
 
 /**

@@ -10,6 +10,7 @@ import type {
   OrdinalRanges,
   Use,
 } from "./allocation.ts";
+import type { OwnerRef } from "./owners.ts";
 
 /** Which block is meant; an object cannot know its own name, so every message says it. */
 export interface BlockTarget {
@@ -164,7 +165,7 @@ export interface ReleaseHandleRequest {
   readonly cooldownMs: number;
   /** What is no room for others; absent: nothing is reserved. */
   readonly reserved?: OrdinalRanges;
-  /** An agent's reach: only addresses of this host. */
+  /** An agent's reach: only addresses of this host, or of the one owner that is left, on this host. */
   readonly onlyHost?: string;
 }
 
@@ -215,6 +216,98 @@ export interface ReleaseAddressesRequest {
 
 export interface ReleaseAddressesAnswer {
   readonly outcomes: readonly AddressReleaseOutcome[];
+}
+
+/** Replaces owners of one address; an empty map clears one, an absent one stays as it is. */
+export interface UpdateOwnersRequest {
+  readonly block: string;
+  readonly address: string;
+  readonly handle: string;
+  readonly set: { readonly active?: Attributes; readonly alternate?: Attributes };
+  /** Who must own the address before, judged for the owners that are replaced. */
+  readonly expect: { readonly active?: OwnerRef; readonly alternate?: OwnerRef };
+  /** An agent's reach: it sees addresses and owners of this host, and replaces only those owners. */
+  readonly onlyHost?: string;
+  readonly until: number;
+  readonly cooldownMs: number;
+}
+
+export type UpdateOwnersAnswer =
+  | { readonly kind: "updated"; readonly record: AddressRecord }
+  | {
+      readonly kind: "not_allocated";
+      readonly state: "free" | "cooling" | "host_reserved";
+      readonly freeAt?: number;
+    }
+  | { readonly kind: "handle_mismatch"; readonly sequenceNumber: number }
+  | { readonly kind: "owner_mismatch" | "out_of_reach" | "late" };
+
+/** Promotes or clears an owner on all addresses that keys of a handle hold in one block. */
+export interface ChangeOwnerRequest {
+  readonly block: string;
+  readonly handle: string;
+  readonly keys: readonly { readonly key: string; readonly finalAfter: number }[];
+  readonly change: "promote" | "clear";
+  readonly owner: OwnerRef;
+  /** An address that is left without any owner is released. */
+  readonly releaseWhenUnowned: boolean;
+  /** Only tells whether it would be refused. */
+  readonly isTrial: boolean;
+  /** An agent's reach: it sees addresses and owners of this host, and moves only those owners. */
+  readonly onlyHost?: string;
+  readonly until: number;
+  readonly cooldownMs: number;
+  /** What is no room for others; absent: nothing is reserved. */
+  readonly reserved?: OrdinalRanges;
+}
+
+export interface OwnerOutcome {
+  readonly outcome: "changed" | "unchanged" | "released";
+  readonly record: AddressRecord;
+}
+
+export type ChangeOwnerAnswer =
+  | {
+      readonly kind: "changed";
+      readonly outcomes: readonly OwnerOutcome[];
+      /** Addresses within the caller's reach. */
+      readonly seen: number;
+      readonly keys: readonly {
+        readonly key: string;
+        readonly state: "held" | "released" | "absent" | "not_final";
+      }[];
+    }
+  | {
+      readonly kind: "alternate_owner_empty" | "alternate_owner_mismatch" | "out_of_reach" | "late";
+    };
+
+/** Asks for all that the block knows of one address. */
+export interface InspectRequest {
+  readonly block: string;
+  readonly address: string;
+  readonly policy: BlockPolicy;
+}
+
+/** One time in the hands of a handle. Older ones have lost their attributes. */
+export interface PastTenure {
+  readonly host: string;
+  readonly handle: string;
+  readonly attributes: Attributes;
+  readonly allocatedAt: number;
+  readonly releasedAt: number;
+  readonly sequenceNumber: number;
+}
+
+export interface AddressInspection {
+  readonly state: "free" | "allocated" | "cooling" | "host_reserved";
+  readonly owner?: string;
+  /** Present while it is allocated. */
+  readonly record?: AddressRecord;
+  readonly freeAt?: number;
+  /** Newest first. */
+  readonly tenures: readonly PastTenure[];
+  /** The block remembers every tenure that this address ever had in it. */
+  readonly isComplete: boolean;
 }
 
 export interface DescribeRequest {

@@ -15,10 +15,11 @@ import type {
   ReleaseHandleRequest,
 } from "./block-messages.ts";
 import { containsAddress, ordinalOf } from "./cidr.ts";
-import { type EndedTenure, freeAt, type OrdinalRow, pruneEnded } from "./ordinal.ts";
+import { type EndedTenure, freeAt, type OrdinalRow, pastOf } from "./ordinal.ts";
+import { isReleasedBy } from "./owners.ts";
 
 /** Ends the tenure of an allocated address: it cools from now on. */
-function end(draft: BlockDraft, row: OrdinalRow): OrdinalRow {
+export function end(draft: BlockDraft, row: OrdinalRow): OrdinalRow {
   const tenure = row.current;
   if (tenure === undefined) return row;
   const number = draft.nextNumber();
@@ -33,7 +34,7 @@ function end(draft: BlockDraft, row: OrdinalRow): OrdinalRow {
     ordinal: row.ordinal,
     number,
     at: draft.now,
-    ended: pruneEnded([ended, ...row.ended], draft.now, age),
+    ...pastOf([ended, ...row.ended], row, draft.now, age),
   };
   draft.put(released);
   return released;
@@ -62,7 +63,7 @@ function releaseAll(draft: BlockDraft, rows: readonly OrdinalRow[], cooldownMs: 
 }
 
 function isInReach(row: OrdinalRow, onlyHost: string | undefined): boolean {
-  return onlyHost === undefined || row.current?.host === onlyHost;
+  return onlyHost === undefined || (row.current !== undefined && isReleasedBy(onlyHost, row.current));
 }
 
 /** Tells for each key whether the block holds it, and whether a "no" is final. */
@@ -95,9 +96,9 @@ export function releaseAddress(
     return { kind: "rejected", address, code: "address_taken", sequenceNumber: draft.counter };
   }
   if (row?.current === undefined) return notAllocated(row, item, cooldownMs);
-  const { handle, sequenceNumber, host } = row.current;
+  const { handle, sequenceNumber } = row.current;
   // First, so that a guess tells an agent nothing about an address of another host.
-  if (item.onlyHost !== undefined && item.onlyHost !== host) {
+  if (item.onlyHost !== undefined && !isReleasedBy(item.onlyHost, row.current)) {
     return { kind: "rejected", address, code: "host_mismatch", sequenceNumber };
   }
   if (item.sequenceNumber !== undefined && item.sequenceNumber !== sequenceNumber) {

@@ -39,6 +39,8 @@ export interface BlockHeader {
   readonly retiredEpoch?: number;
   /** Version of the set of addresses that other hosts hold; absent: it was always empty. */
   readonly borrowedVersion?: number;
+  /** Rows of addresses were dropped: who held them is not known any more. */
+  readonly hasForgotten?: true;
 }
 
 export interface HostReserved {
@@ -163,8 +165,11 @@ export class BlockDraft {
   putHeader(header: Omit<BlockHeader, "counter" | "at">): void {
     invariant(header.epoch >= (this.#header?.epoch ?? 0), "an epoch only rises");
     this.#counter = Math.max(this.#counter, counterFloor(header.incarnation));
-    const { borrowedVersion } = this.#header ?? {};
-    const kept = borrowedVersion === undefined ? {} : { borrowedVersion };
+    const { borrowedVersion, hasForgotten } = this.#header ?? {};
+    const kept = {
+      ...(borrowedVersion === undefined ? {} : { borrowedVersion }),
+      ...(hasForgotten === undefined ? {} : { hasForgotten }),
+    };
     this.#header = { ...kept, ...header, counter: this.#counter, at: this.now };
   }
 

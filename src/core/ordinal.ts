@@ -42,6 +42,8 @@ export interface OrdinalRow {
   readonly at: number;
   readonly current?: Tenure;
   readonly ended: readonly EndedTenure[];
+  /** A past tenure was dropped: the list is not all that there ever was. */
+  readonly hasForgotten?: true;
 }
 
 export type OrdinalState = "free" | "allocated" | "cooling" | "host_reserved";
@@ -83,6 +85,21 @@ export function pruneEnded(
   });
   // Only the newest is shown to people; of the others the key is all that matters.
   return kept.map((tenure, index) => (index === 0 ? tenure : withoutAttributes(tenure)));
+}
+
+/**
+ * What a row says of the past after a transition.
+ * Invariant: once something was dropped, the row says so for ever.
+ */
+export function pastOf(
+  ended: readonly EndedTenure[],
+  before: Pick<OrdinalRow, "hasForgotten"> | undefined,
+  now: number,
+  age: { readonly inFlightMs: number; readonly spentKeyMs: number },
+): Pick<OrdinalRow, "ended" | "hasForgotten"> {
+  const kept = pruneEnded(ended, now, age);
+  const hasForgotten = before?.hasForgotten === true || kept.length < ended.length;
+  return hasForgotten ? { ended: kept, hasForgotten } : { ended: kept };
 }
 
 function withoutAttributes(tenure: EndedTenure): EndedTenure {

@@ -2,15 +2,19 @@
  * The port of a Block. Types only; its messages are plain data of the core.
  */
 import type {
+  AddressInspection,
   AllocateOutcome,
   AllocateRequest,
   BlockTarget,
   BlockView,
+  ChangeOwnerAnswer,
+  ChangeOwnerRequest,
   ClaimAnswer,
   ClaimRequest,
   DescribeRequest,
   HoldsAnswer,
   HoldsRequest,
+  InspectRequest,
   ReleaseAddressesAnswer,
   ReleaseAddressesRequest,
   ReleaseAffinityAnswer,
@@ -21,6 +25,8 @@ import type {
   ReuseRequest,
   UndoAnswer,
   UndoItem,
+  UpdateOwnersAnswer,
+  UpdateOwnersRequest,
 } from "../core/block-messages.ts";
 
 export type * from "../core/block-messages.ts";
@@ -34,5 +40,8 @@ export interface BlockPort {
   reuse(request: ReuseRequest): Promise<ReuseAnswer>;
   releaseHandle(request: ReleaseHandleRequest): Promise<ReleaseHandleAnswer>;
   releaseAddresses(request: ReleaseAddressesRequest): Promise<ReleaseAddressesAnswer>;
+  updateOwners(request: UpdateOwnersRequest): Promise<UpdateOwnersAnswer>;
+  changeOwner(request: ChangeOwnerRequest): Promise<ChangeOwnerAnswer>;
   describe(request: DescribeRequest): Promise<BlockView>;
+  inspect(request: InspectRequest): Promise<AddressInspection>;
 }
