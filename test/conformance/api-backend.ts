@@ -6,26 +6,30 @@ import { allocations } from "./api-allocations.ts";
 import { ApiWorld, type Connection } from "./api-connection.ts";
 import { inspections } from "./api-inspection.ts";
 import { hooks, policy, setReservations } from "./api-policy.ts";
-import { type Backend, type BackendName, type Given, GivenRefused, NotYet } from "./vocabulary.ts";
+import {
+  type Backend,
+  type BackendName,
+  type Given,
+  GivenRefused,
+  NotYet,
+  type OperationName,
+  type Operations,
+} from "./vocabulary.ts";
 
 /** Makes a back end of whatever opens a fresh deployment. */
 export function apiBackend(name: BackendName, open: () => Promise<Connection>): Backend {
   return {
     name,
+    operations: new Set(Object.keys(operationsOf(NOWHERE)) as OperationName[]),
     begin: async (given) => {
       // Nothing is opened for a state that cannot be made.
       if (given.state !== undefined) throw new NotYet("raw state");
+      if (given.pools?.some(({ terminating }) => terminating)) throw new NotYet("a pool that drains");
       const connection = await open();
       try {
         const world = new ApiWorld(connection);
         await seed(world, given);
-        return {
-          ...allocations(world),
-          ...policy(world),
-          ...hooks(world),
-          ...inspections(world),
-          end: () => connection.end(),
-        };
+        return { ...operationsOf(world), end: () => connection.end() };
       } catch (error) {
         await connection.end();
         throw error;
@@ -33,6 +37,17 @@ export function apiBackend(name: BackendName, open: () => Promise<Connection>): 
     },
   };
 }
+
+function operationsOf(world: ApiWorld): Partial<Operations> {
+  return { ...allocations(world), ...policy(world), ...hooks(world), ...inspections(world) };
+}
+
+/** Only what a world could do is asked of it. */
+const NOWHERE = new ApiWorld({
+  send: () => Promise.reject(new Error("this world is nowhere")),
+  advance: async () => {},
+  end: async () => {},
+});
 
 async function seed(world: ApiWorld, given: Given): Promise<void> {
   for (const pool of given.pools ?? []) {

@@ -17,8 +17,6 @@ export interface Connection {
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   /** Moves the clock of all objects on. */
   advance(seconds: number): Promise<void>;
-  /** Waits until directories have heard what blocks have to say. */
-  reported(): Promise<void>;
   /** What owners remember of their blocks; absent where only the API can be asked. */
   affinities?(): Promise<readonly AffinityText[]>;
   end(): Promise<void>;
@@ -29,7 +27,6 @@ export class ApiWorld {
   readonly connection: Connection;
   /** CIDRs of the pools by name, as they were written. */
   readonly pools = new Map<string, string>();
-  #made = 0;
 
   constructor(connection: Connection) {
     this.connection = connection;
@@ -37,14 +34,13 @@ export class ApiWorld {
 
   /** A handle for a request that has none: the API demands one. */
   newHandle(): string {
-    this.#made += 1;
-    return `${MADE}${this.#made}`;
+    return `${MADE}${this.next()}`;
   }
 
-  /** A number that was not given out before. */
+  /** A number that no world was given before: some cases share a service. */
   next(): number {
-    this.#made += 1;
-    return this.#made;
+    given += 1;
+    return given;
   }
 
   send(method: string, path: string, body?: unknown): Promise<ApiAnswer> {
@@ -86,8 +82,7 @@ export class ApiWorld {
   }
 
   /** Writes a pool as a whole. */
-  async putPool({ name, terminating, ...spec }: PoolRecord): Promise<ApiAnswer> {
-    if (terminating === true) throw new NotYet("a pool that drains");
+  async putPool({ name, terminating: _drained, ...spec }: PoolRecord): Promise<ApiAnswer> {
     const answer = await this.send("PUT", `/v1/pools/${name}`, spec);
     if (answer.status < 300) this.pools.set(name, answer.body.cidr);
     return answer;
@@ -95,6 +90,7 @@ export class ApiWorld {
 }
 
 const TRIES_MAX = 3;
+let given = 0;
 const MADE = "made-for-the-case-";
 
 /** The handle as the case knows it: one that the back end made is none. */

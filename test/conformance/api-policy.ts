@@ -49,8 +49,9 @@ async function selectorOutcome(
 ): Promise<Outcome> {
   const number = world.next();
   const host = `selected-${number}`;
+  const name = `selecting-${number}`;
   const cidr = `10.${number >> 8}.${number & 255}.0/26`;
-  const made = await world.putPool({ name: `selecting-${number}`, cidr, nodeSelector: expression });
+  const made = await world.putPool({ name, cidr, nodeSelector: expression });
   if (made.status >= 300) {
     const isSelector = made.body.errors?.some(
       ({ pointer }: { pointer: string }) => pointer === "/nodeSelector",
@@ -60,8 +61,11 @@ async function selectorOutcome(
   await world.must("PUT", `/v1/hosts/${host}`, { labels });
   const asked = { host, handle: world.newHandle(), ipv4: { count: 1 } };
   const answer = await world.send("POST", "/v1/allocations", asked);
+  // The next selector is not to be answered by this pool.
+  await world.must("PATCH", `/v1/pools/${name}`, { disabled: true });
   if (answer.status < 300) return { match: true };
-  return answer.body.code === "no_pool_selects_host" ? { match: false } : refusal(answer);
+  const isNoMatch = answer.body.code === "no_pool_selects_host";
+  return isNoMatch ? { match: false } : refusal(answer);
 }
 
 interface WireBlock {
@@ -76,12 +80,11 @@ interface WireBlock {
 }
 
 async function figures(world: ApiWorld, wanted: readonly string[] | undefined) {
-  await world.connection.reported();
-  const pools = (await world.all("/v1/pools")).filter(
-    ({ name, cidr }) => wanted === undefined || wanted.includes(name) || wanted.includes(cidr),
+  const usages = (await world.all("/v1/utilization?exact=true")).filter(
+    ({ pool, cidr }) => wanted === undefined || wanted.includes(pool) || wanted.includes(cidr),
   );
   const blocks: WireBlock[] = await world.all("/v1/blocks");
-  return pools.map(({ name, cidr, usage }) => {
+  return usages.map(({ pool: name, cidr, ...usage }) => {
     const own = blocks.filter(({ pool }) => pool === name);
     const setAside = own.reduce((sum, { hostReserved = 0 }) => sum + hostReserved, 0);
     return {

@@ -3,10 +3,10 @@
  * May import: the rest of this folder, Node's files. Rule: a difference passes only by the table.
  */
 import { readFileSync } from "node:fs";
-import type { Deviation } from "./deviations.ts";
+import { DEVIATIONS, type Deviation } from "./deviations.ts";
 import { type Difference, differences, savedForm } from "./matching.ts";
 import { resolved } from "./references.ts";
-import type { Unbuilt } from "./unbuilt.ts";
+import { UNBUILT, type Unbuilt } from "./unbuilt.ts";
 import { type Backend, type Case, GivenRefused, NotYet, type Outcome, type World } from "./vocabulary.ts";
 
 /** How one case ended. */
@@ -75,6 +75,13 @@ export async function runCase(backend: Backend, one: Case, entry?: Deviation): P
   return { kind: "fail", text: told(backend, one, `even with the table's entry:\n${text}`) };
 }
 
+/** Runs one case by both tables. */
+export function runByTables(backend: Backend, one: Case): Promise<Verdict> {
+  const entry = entriesFor(DEVIATIONS, backend.name).get(one.id);
+  const open = entriesFor(UNBUILT, backend.name).get(one.id);
+  return open === undefined ? runCase(backend, one, entry) : runUnbuilt(backend, one, open, entry);
+}
+
 /** Runs cases one after another. */
 export async function runCases(
   backend: Backend,
@@ -93,6 +100,9 @@ type Attempt =
   | { readonly kind: "not yet"; readonly needs: string };
 
 async function attempt(backend: Backend, one: Case, entry: Deviation | undefined): Promise<Attempt> {
+  // Nothing is set up for a case that cannot be run to its end.
+  const missing = one.steps.find(({ op }) => !backend.operations.has(op));
+  if (missing !== undefined) return { kind: "not yet", needs: missing.op };
   let world: World;
   try {
     world = await backend.begin(one.given);

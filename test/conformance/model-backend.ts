@@ -12,17 +12,32 @@ import type { Held } from "../support/model-state.ts";
 import { inspections } from "./model-inspection.ts";
 import { seed } from "./model-seed.ts";
 import * as say from "./translation.ts";
-import type { Arguments, Backend, Operations, Outcome, OwnerPreconditions, World } from "./vocabulary.ts";
+import type {
+  Arguments,
+  Backend,
+  OperationName,
+  Operations,
+  Outcome,
+  OwnerPreconditions,
+  World,
+} from "./vocabulary.ts";
 
 /** Makes a fresh model per case. */
 export const modelBackend: Backend = {
   name: "model",
+  operations: operationsOf(worldOf(new Model())),
   begin: async (given) => {
     const model = new Model();
     seed(model, given);
     return worldOf(model);
   },
 };
+
+/** The operations that a world has. */
+export function operationsOf(world: World): ReadonlySet<OperationName> {
+  const { end: _end, ...operations } = world;
+  return new Set(Object.keys(operations) as OperationName[]);
+}
 
 /** A model as a world of the cases. */
 export function worldOf(model: Model): World {

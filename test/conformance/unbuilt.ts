@@ -17,5 +17,4 @@ const GIVE_UP = "a host gives up the empty blocks of pools that do not select it
 export const UNBUILT: readonly Unbuilt[] = [
   { id: "sc-001", on: API, needs: GIVE_UP },
   { id: "sc-002", on: API, needs: GIVE_UP },
-  { id: "ut-001", on: API, needs: "figures of a block under reservations made after its last report" },
 ];

@@ -243,6 +243,8 @@ export interface World extends Partial<Operations> {
 /** What runs cases: makes a fresh world per case. */
 export interface Backend {
   readonly name: BackendName;
+  /** The operations that its worlds have. */
+  readonly operations: ReadonlySet<OperationName>;
   /** Rejects: `NotYet` when such a state cannot be made, `GivenRefused` when it may not exist. */
   begin(given: Given): Promise<World>;
 }

@@ -46,7 +46,6 @@ export async function openSimulated(): Promise<Connection> {
       return { status: answer.status, body: text === "" ? undefined : JSON.parse(text) };
     },
     advance: (seconds) => world.advance(seconds * 1000),
-    reported: () => world.advance(settings.reportMs + 1000),
     affinities: () => affinitiesOf(deployed),
     end: async () => {},
   };
