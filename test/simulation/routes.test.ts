@@ -1,5 +1,6 @@
 /** Routes on the simulated platform: what a Host confirmed, what a block lends, and late or lost words. */
 import { describe, expect, test } from "vitest";
+import type { PoolPort } from "../../src/rpc/pool.ts";
 import { POOL, REPEATED_MS, routesWorld, TARGET } from "./routes-world.ts";
 
 const TINY = { ...TARGET, cidr: "10.0.0.0/29", blockSize: 30 };
@@ -83,8 +84,14 @@ describe("routes of blocks", () => {
     await release("one");
     await giveBack("a", block);
     await world.during(pool().fresh({ ...target, owner: "a", block }));
+    const [first] = late.messages.map(({ args }) => args[0] as Parameters<PoolPort["report"]>[0]);
     late.release();
     await world.run();
+    expect(await routes()).toEqual([]);
+    // It is heard, so that nobody repeats it.
+    const words = first?.blocks.filter(({ confirmed }) => confirmed !== undefined) ?? [];
+    expect(words).toHaveLength(1);
+    expect(await world.during(pool().report({ ...target, blocks: words }))).toMatchObject({ confirmed: 1 });
     expect(await routes()).toEqual([]);
   });
 
@@ -168,11 +175,13 @@ describe("routes of borrowed addresses", () => {
     const [first] = late.messages;
     expect(first?.args).toMatchObject([{ addresses: [{ host: "b" }] }]);
     await release("guest");
-    // The alarm tells the newer set; then the older one arrives.
+    // The alarm tells the newer set; it arrives before the older one.
     await world.advance(REPEATED_MS);
     const newest = late.messages.at(-1);
     expect(newest?.args).toMatchObject([{ addresses: [] }]);
-    await world.during(world.call(POOL, "borrowed", newest?.args[0]).promise);
+    const arrive = (message: unknown) => world.during(world.call(POOL, "borrowed", message).promise);
+    expect(await arrive(newest?.args[0])).toEqual({ applied: true });
+    expect(await arrive(first?.args[0])).toEqual({ applied: false });
     expect(await routes()).toEqual(owned);
     late.release();
     await world.advance(REPEATED_MS);
@@ -180,14 +189,20 @@ describe("routes of borrowed addresses", () => {
   });
 
   test("a block that lost its owner routes each address to who holds it; when it has retired, none", async () => {
-    const { world, take, giveBack, routes, release, truth } = await routesWorld({}, TINY);
+    const { world, take, giveBack, routes, release, truth, revision } = await routesWorld({}, TINY);
     const [one] = await take("a", "one");
     const block = one?.block ?? "";
     expect((await giveBack("a", block, false)).kind).toBe("draining");
     expect(await routes()).toEqual([`${one?.address}/32 a`]);
     expect(await routes()).toEqual(truth());
+    const lentBefore = await revision();
+    const unheard = world.hold({ fromClass: "BlockObject", method: "borrowed", kind: "request" });
     await release("one");
+    // The block has retired by its alarm: whatever it lent is over, though its own word is not heard.
+    await world.advance(60_000);
     expect(await routes()).toEqual([]);
+    expect(await revision()).toBeGreaterThan(lentBefore);
+    unheard.release();
     await world.advance(60_000);
     expect(await routes()).toEqual(truth());
   });
