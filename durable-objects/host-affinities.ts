@@ -209,9 +209,7 @@ export class HostAffinities {
     const row = rowOf(target, block, epoch);
     const begun = this.#beginClaim(row, wish.cap);
     if (begun === "over_cap") {
-      // Nothing was sent to the block, so whatever becomes of this message the block is still free.
-      const message = { ...target, owner: wish.owner, block, epoch, draining: false };
-      await again(this.#host, () => this.#poolPort(target).release(message));
+      await this.#declineOffer(wish, target, block, epoch);
       return { kind: "over_cap" };
     }
     if (begun === "moved_on") return "lost";
@@ -250,6 +248,22 @@ export class HostAffinities {
     const owner = wish.owner;
     const message = { block, pool, incarnation, poolCidr, owner, epoch, until, cooldownMs, ...ends };
     return await once(this.#host, () => this.#port(block).claim(message));
+  }
+
+  /**
+   * Gives back what the Pool offered. Whether the block is free or drains is the block's word alone: it
+   * may have cooling addresses under a cooldown that was raised since.
+   */
+  async #declineOffer(wish: ClaimWish, target: PoolTarget, block: string, epoch: number): Promise<void> {
+    const { owner } = wish;
+    const { pool, incarnation, cidr: poolCidr } = target;
+    const cooldownMs = wish.leased.policy.config.ipCooldownSeconds * 1000;
+    const question = { block, pool, incarnation, poolCidr, owner, epoch, mustBeEmpty: false, cooldownMs };
+    const answer = await again(this.#host, () => this.#port(block).releaseAffinity(question));
+    // Unanswered: the Pool goes on naming this owner, and offers the block to it again.
+    if (answer.kind !== "answered") return;
+    const message = { ...target, owner, block, epoch, draining: answer.value.kind === "draining" };
+    await again(this.#host, () => this.#poolPort(target).release(message));
   }
 
   /** The cap is checked in the transaction that inserts the row, over rows in every state (I10). */

@@ -13,7 +13,7 @@ import type { AssignRefusal, HostAssignRequest } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
 import { HostAttempt, type Seat, type SeatResult } from "./host-attempt.ts";
-import { again, type HostContext, poolTarget } from "./host-context.ts";
+import { again, type HostContext, poolTarget, untilOf } from "./host-context.ts";
 import { saveBorrowed } from "./storage/host-rows.ts";
 
 export type AssignResult =
@@ -208,15 +208,29 @@ export class HostAssign {
   /** A handle at its limit that holds this very address has what it asked for. */
   async #heldAtLimit(refusal: AssignRefusal, seat: Seat | undefined): Promise<AssignResult | undefined> {
     if (refusal.code !== "handle_limit_reached" || seat === undefined) return undefined;
-    const { address, handle } = this.#request;
-    const policy = { reserved: [], cooldownMs: 0 };
-    const question = { block: seat.block, policy, records: { address } };
-    const answer = await again(this.#host, () =>
-      this.#host.runtime.ports.block(seat.block).describe(question),
-    );
-    const record = answer.kind === "answered" ? answer.value.records[0] : undefined;
-    if (record?.handle !== handle || record.state !== "allocated") return undefined;
-    return { kind: "assigned", record, created: false, replayed: false };
+    const { address, handle, attributes, deadlineAt } = this.#request;
+    const port = () => this.#host.runtime.ports.block(seat.block);
+    const question = { block: seat.block, policy: { reserved: [], cooldownMs: 0 }, records: { handle } };
+    const answer = await again(this.#host, () => port().describe(question));
+    const records = answer.kind === "answered" ? answer.value.records : [];
+    const held = records.filter((record) => record.handle === handle && record.state === "allocated");
+    const key = held.find((record) => record.address === address)?.key;
+    const leased = await this.#host.runtime.policy.current(this.#host.runtime.now());
+    if (key === undefined || leased === undefined) return undefined;
+    // Handed out again, with a new touch: neither an undo nor the collector may take it now.
+    const message = {
+      block: seat.block,
+      handle,
+      keys: [key],
+      take: held.filter((record) => record.key === key).length,
+      attributes,
+      until: untilOf(this.#host, leased, deadlineAt),
+      cooldownMs: leased.policy.config.ipCooldownSeconds * 1000,
+    };
+    const reused = await again(this.#host, () => port().reuse(message));
+    if (reused.kind !== "answered" || reused.value.kind !== "reused") return undefined;
+    const record = reused.value.records.find((one) => one.address === address);
+    return record === undefined ? undefined : { kind: "assigned", record, created: false, replayed: false };
   }
 
   #taken(result: Extract<SeatResult, { kind: "taken" }>): AssignResult {

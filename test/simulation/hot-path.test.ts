@@ -240,6 +240,24 @@ describe("limits per handle", () => {
     });
   });
 
+  test("an exact assignment of the address that is there is the answer, with a new touch", async () => {
+    scene = await Scene.open();
+    const first = (await answered(limited("a", "key-one"))).addresses[0]?.record;
+    const rest = { use: "Workload", attributes: {}, leakCollection: "auto", fingerprint: "f" } as const;
+    const address = first?.address ?? "";
+    const wish = { host: "a", handle: "vm", key: "key-two", address, maxPerHandle: 1, ...rest };
+    const again = await scene.world.during(scene.deployed.ports.host("a").assign(wish));
+    expect(again).toMatchObject({ ok: true, value: { created: false, address: { record: { address } } } });
+    if (again.ok) expect(again.value.address.record.touch).toBeGreaterThan(first?.touch ?? 0);
+    const other = {
+      ...wish,
+      key: "key-three",
+      address: first?.block.replace(/\/.*/, "").replace(/[0-9]+$/, "9") ?? "",
+    };
+    const refused = await scene.world.during(scene.deployed.ports.host("a").assign(other));
+    expect(refused).toMatchObject({ ok: false, error: { code: "handle_limit_reached" } });
+  });
+
   test("released addresses make room under the limit", async () => {
     scene = await Scene.open();
     const first = await answered(limited("a", "key-one"));
