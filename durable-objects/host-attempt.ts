@@ -36,6 +36,8 @@ export interface Seat {
   readonly block: string;
   /** The block must be the host's own. */
   readonly isOwn: boolean;
+  /** Whose it is where it is another's, as far as known. */
+  readonly owner?: string;
   /** An exact assignment. */
   readonly ordinal?: number;
   readonly replayOnly?: boolean;

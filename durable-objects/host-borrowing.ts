@@ -33,8 +33,8 @@ interface Candidate {
 }
 
 /** Candidates per question, and questions per pool; bounds the calls of one request. */
-const CANDIDATES = 16;
-const ROUNDS_MAX = 16;
+export const CANDIDATES = 16;
+export const ROUNDS_MAX = 16;
 
 export class HostBorrowing {
   readonly #host: HostContext;

@@ -7,7 +7,7 @@ import { type BlockGrid, blockAt, blockGrid, positionOf, rangeAt } from "../src/
 import { nextEpoch } from "../src/core/epoch.ts";
 import { firstFree, returning, taking } from "../src/core/extents.ts";
 import { invariant } from "../src/core/invariant.ts";
-import { type ClaimWish, isLikelyClaimable } from "../src/core/pool-claim.ts";
+import { type ClaimWish, isLikelyClaimable, planClaims } from "../src/core/pool-claim.ts";
 import { poolUsage } from "../src/core/pool-usage.ts";
 import { borrowedOrdinals } from "../src/core/routes.ts";
 import type {
@@ -167,6 +167,20 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     if (pool.terminating) return { mayClaim: false };
     const choice = this.#memory.choose(this.#wish({ ...request, tried: [] }, grid), grid.positions, now);
     return { mayClaim: isLikelyClaimable(choice, now, this.#runtime.settings.reclaimAgeMs) };
+  }
+
+  async claimPlan(request: Request<"claimPlan">): Answer<"claimPlan"> {
+    const { grid, now } = this.#begin("claimPlan", request);
+    if (this.#rows.pool()?.terminating) return { blocks: [] };
+    const everything = { endingFrom: () => ({ first: 0n, last: grid.positions - 1n }) };
+    const extents = this.#rows.pool() === undefined ? everything : this.#rows;
+    const wish = this.#wish({ ...request, tried: [] }, grid);
+    const directory = this.#memory.directory(now);
+    const planned = planClaims(directory, extents, grid.positions, wish, request.limit, now);
+    const blocks = planned.map(({ position, ...rest }) => {
+      return { ...rest, block: blockAt(grid, position), existed: this.#rows.block(position) !== undefined };
+    });
+    return { blocks };
   }
 
   async borrowCandidates(request: Request<"borrowCandidates">): Answer<"borrowCandidates"> {

@@ -71,6 +71,27 @@ export function shortageCode(end: SearchEnd): ShortageCode {
   return end.nextFreeAt === undefined ? "pool_exhausted" : "pool_cooling";
 }
 
+/**
+ * Tells of each pool that might have served why it did not; the others were excluded by their own rule.
+ * `roomElsewhere` are the pools in which blocks of other hosts have room.
+ */
+export function toldPools(
+  pools: readonly Considered[],
+  host: string,
+  end: SearchEnd & { readonly owned: number; readonly cap: number },
+  roomElsewhere: ReadonlySet<string>,
+): Considered[] {
+  const ownership = `${host} owns ${end.owned} of at most ${end.cap} blocks`;
+  return pools.map((row) => {
+    if (row.outcome !== "used") return row;
+    const full = { ...row, outcome: "full" } as const;
+    if (end.capReached) return { ...full, rule: "cap_reached", detail: ownership };
+    if (end.autoAllocateOff) return { ...full, rule: "auto_allocate_off" };
+    const isBarred = end.strict && roomElsewhere.has(row.pool ?? "");
+    return { ...full, rule: isBarred ? "strict_affinity" : "no_unclaimed_block" };
+  });
+}
+
 /** Cuts a list of considered rules to what an answer may carry: the pools first, then blocks. */
 export function boundConsidered(
   all: readonly Considered[],
@@ -86,4 +107,10 @@ export function isInPool(pool: CompiledPool, block: Cidr): boolean {
     pool.cidr.base <= block.base &&
     lastAddress(block) <= lastAddress(pool.cidr)
   );
+}
+
+/** The earliest of times that are known. */
+export function earliest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
 }

@@ -53,6 +53,47 @@ export function isLikelyClaimable(choice: ClaimChoice, now: number, reclaimAgeMs
   return counts !== undefined && isEmpty(counts) && now - issuedAt >= reclaimAgeMs;
 }
 
+/** Blocks of others that a plan lists; each claim asks for three of them at most. */
+const RECLAIM_PLAN_MAX = 64;
+
+/** A block that a claim of the owner would be answered with, were the ones before it not to be had. */
+export type PlannedBlock =
+  | { readonly kind: "own" | "free"; readonly position: bigint }
+  /** Asked back from its owner; of two ranks the lower one is asked first. */
+  | { readonly kind: "reclaim"; readonly position: bigint; readonly owner: string; readonly rank: number };
+
+/** Lists what claims would be answered with, in their order. Invariant: as chooseBlock, and nothing is issued. */
+export function planClaims(
+  directory: PoolDirectory,
+  extents: ExtentSource,
+  positions: bigint,
+  wish: ClaimWish,
+  limit: number,
+  now: number,
+): PlannedBlock[] {
+  const planned: PlannedBlock[] = [];
+  for (const { position } of directory.ownedBy(wish.owner)) {
+    const isOffered = !wish.known.has(position) && excludedAt(wish.excluded, position) === undefined;
+    if (isOffered) planned.push({ kind: "own", position });
+  }
+  const start = startPosition(wish.owner, positions);
+  let barred = wish.excluded;
+  while (planned.length < limit) {
+    const position = firstFree(extents, positions, start, barred);
+    if (position === undefined) break;
+    planned.push({ kind: "free", position });
+    barred = withPosition(barred, position);
+  }
+  const back = directory.reclaimOrder(wish.owner, wish.excluded, RECLAIM_PLAN_MAX, now);
+  return [...planned.slice(0, limit), ...back.map((block) => ({ kind: "reclaim" as const, ...block }))];
+}
+
+function withPosition(excluded: ExcludedPositions, position: bigint): ExcludedPositions {
+  const index = excluded.findIndex(([first]) => first > position);
+  const at = index === -1 ? excluded.length : index;
+  return [...excluded.slice(0, at), [position, position], ...excluded.slice(at)];
+}
+
 /** Milliseconds between two writes of a block that turns full and not full again and again. */
 const FULL_STORED_MS = 30_000;
 

@@ -186,6 +186,27 @@ export class PoolDirectory {
     return undefined;
   }
 
+  /** The blocks that would be asked back in turn, as reclaimCandidate picks them; rank by class. */
+  reclaimOrder(
+    owner: string,
+    excluded: ExcludedPositions,
+    limit: number,
+    now: number,
+  ): { readonly position: bigint; readonly owner: string; readonly rank: number }[] {
+    this.#ripen(now);
+    const found: { position: bigint; owner: string; rank: number }[] = [];
+    for (const [rank, kind] of (["empty", "thinning", "unknown", "occupied"] as const).entries()) {
+      for (const entry of this.#reclaim[kind]) {
+        if (found.length >= limit) return found;
+        if (kind === "occupied" && now - lastKnownAt(entry) < OCCUPIED_HINT_MS) break;
+        if (entry.owner === undefined || entry.owner === owner) continue;
+        if (excludedAt(excluded, entry.position) !== undefined) continue;
+        found.push({ position: entry.position, owner: entry.owner, rank });
+      }
+    }
+    return found;
+  }
+
   /**
    * Blocks of others that may have room, most room first, then those not heard of since the wake.
    * Why: beginning at a place that the owner's name picks, borrowers spread over equally good blocks.

@@ -3,7 +3,7 @@
  * Rule: it owns affinity rows and registration, never the truth about an address.
  */
 import type { AddressRecord, Attributes, BlockCounts, LeakCollection, Use } from "../core/allocation.ts";
-import type { Family, Rejection, Shortfall } from "../core/errors.ts";
+import type { Considered, Family, Rejection, Shortfall } from "../core/errors.ts";
 import type { Result } from "../core/result.ts";
 
 export interface FamilyWish {
@@ -39,6 +39,8 @@ export interface HostAllocateRequest {
   readonly leakCollection: LeakCollection;
   /** X-Request-Timeout-Ms counted from arrival; milliseconds since 1970. */
   readonly deadlineAt?: number;
+  /** The answer tells what the search met. */
+  readonly explain?: boolean;
 }
 
 /** A record plus what only the policy knows. */
@@ -57,6 +59,46 @@ export interface HostAllocateAnswer {
   readonly shortfall: readonly Shortfall[];
   readonly replayed: boolean;
   readonly reused: boolean;
+  /** Where the request asked for it: what the search met. */
+  readonly explanation?: ExplanationView;
+}
+
+/** What a request would get, or got, in one family. */
+export interface FamilyExplanationView {
+  readonly family: Family;
+  readonly requested: number;
+  readonly allocated: number;
+  /** Absent: everything. */
+  readonly code?: AllocateRefusal["code"];
+  readonly retryAfterSeconds?: number;
+  /** Rows of the family in every state, as the cap counts them. */
+  readonly ownedBlocks: number;
+  readonly blockCap: number;
+  readonly considered: readonly Considered[];
+  readonly consideredOmitted: number;
+}
+
+export interface ExplanationView {
+  readonly wouldSucceed: boolean;
+  readonly policyRevision: number;
+  readonly hostKnown: boolean;
+  readonly hostLabels: Attributes;
+  readonly strictAffinity: boolean;
+  readonly autoAllocateBlocks: boolean;
+  readonly families: readonly FamilyExplanationView[];
+  readonly asOf: number;
+}
+
+/** An allocation that is only explained has no key, and nobody repeats it. */
+export type HostExplainRequest = Omit<
+  HostAllocateRequest,
+  "key" | "fingerprint" | "deadlineAt" | "explain"
+>;
+
+/** Many allocations of one host, each with its own key. */
+export interface HostAllocateManyRequest {
+  readonly host: string;
+  readonly items: readonly HostAllocateRequest[];
 }
 
 export type AllocateRefusal = Rejection<
@@ -209,6 +251,19 @@ export type ReleaseBlockAnswer =
 
 export interface HostPort {
   allocate(request: HostAllocateRequest): Promise<Result<HostAllocateAnswer, AllocateRefusal>>;
+  /** The outcome of each item, in their order; one search for them all where they meet the same. */
+  allocateMany(
+    request: HostAllocateManyRequest,
+  ): Promise<
+    Result<
+      { readonly results: readonly Result<HostAllocateAnswer, AllocateRefusal>[] },
+      Rejection<"host_unknown" | "host_removing">
+    >
+  >;
+  /** What `allocate` would answer now; nothing is reserved, claimed, touched or written. */
+  explain(
+    request: HostExplainRequest,
+  ): Promise<Result<ExplanationView, Rejection<"overloaded" | "policy_unavailable">>>;
   assign(request: HostAssignRequest): Promise<Result<HostAssignAnswer, AssignRefusal>>;
   register(
     request: RegisterRequest,

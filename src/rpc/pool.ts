@@ -30,6 +30,17 @@ export type PoolClaimAnswer =
   | { readonly kind: "none" }
   | { readonly kind: "terminating" };
 
+/** A block as a claim would be answered with it, were the ones before it not to be had. */
+export interface PlannedClaim {
+  readonly kind: "own" | "free" | "reclaim";
+  readonly block: string;
+  /** It was issued before, so it may be asked. */
+  readonly existed: boolean;
+  /** Whom a reclaim asks, and in which class it stands; lower ones are asked first. */
+  readonly owner?: string;
+  readonly rank?: number;
+}
+
 export interface BlockReport {
   readonly block: string;
   /** Absent when the block has retired; with `confirmed`: nothing is said of it. */
@@ -140,6 +151,10 @@ export interface PoolPort {
   mayClaim(
     request: PoolTarget & Pick<PoolClaimRequest, "owner" | "known" | "excluded">,
   ): Promise<{ readonly mayClaim: boolean }>;
+  /** What claims of the owner would be answered with now, in order; nothing is issued. */
+  claimPlan(
+    request: PoolTarget & Pick<PoolClaimRequest, "owner" | "known" | "excluded"> & { readonly limit: number },
+  ): Promise<{ readonly blocks: readonly PlannedClaim[] }>;
   /** Blocks in which others may have room, best hints first; `after` goes on where the last answer ended. */
   borrowCandidates(
     request: PoolTarget & {
