@@ -7,12 +7,13 @@ import { parseAddress } from "../src/core/address.ts";
 import type { AddressRecord } from "../src/core/allocation.ts";
 import { type Family, type Rejection, rejection, type Shortfall } from "../src/core/errors.ts";
 import { invariant } from "../src/core/invariant.ts";
-import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../src/core/limits.ts";
-import { interfacePrefix } from "../src/core/placement.ts";
+import { CONSIDERED_EXPLANATION_MAX, IN_PROGRESS_RETRY_AFTER_SECONDS } from "../src/core/limits.ts";
+import { boundConsidered, interfacePrefix } from "../src/core/placement.ts";
 import type { CompiledPolicy } from "../src/core/policy.ts";
 import { err, ok, type Result } from "../src/core/result.ts";
 import type {
   AllocateRefusal,
+  ExplanationView,
   HostAllocateAnswer,
   HostAllocateRequest,
   PlacedAddress,
@@ -20,16 +21,19 @@ import type {
 import type { HostAffinities } from "./host-affinities.ts";
 import { HostAttempt } from "./host-attempt.ts";
 import { again, blockTarget, type HostContext } from "./host-context.ts";
+import type { HostLooks } from "./host-looks.ts";
 import { HostSearch, type SearchResult } from "./host-search.ts";
 
 interface Parts {
   readonly host: HostContext;
   readonly affinities: HostAffinities;
   readonly enrol: () => Promise<boolean>;
+  readonly looks: HostLooks;
 }
 
 interface Searched {
   readonly family: Family;
+  readonly search: HostSearch;
   readonly attempt: HostAttempt;
   readonly result: SearchResult;
 }
@@ -50,9 +54,12 @@ export async function allocateFor(
   const searched = attempts.map(async (attempt): Promise<Searched> => {
     const search = new HostSearch(parts, attempt, request, labels);
     const { family } = attempt.wish;
-    return { family, attempt, result: await search.run(known, shut.has(family)) };
+    return { family, search, attempt, result: await search.run(known, shut.has(family)) };
   });
-  return await conclude(parts, request, await Promise.all(searched));
+  const all = await Promise.all(searched);
+  const concluded = await conclude(parts, request, all);
+  if (!concluded.ok || request.explain !== true) return concluded;
+  return ok({ ...concluded.value, explanation: explanationOf(parts, request, labels, all) });
 }
 
 /** Families that got nothing when this partial request was answered before: they get nothing now (I13). */
@@ -121,6 +128,42 @@ async function conclude(
       searched.every(({ attempt }) => attempt.created.length === 0),
     reused: searched.some(({ attempt }) => attempt.wasReused),
   });
+}
+
+/** What the search of an answered request met. */
+function explanationOf(
+  { host }: Parts,
+  request: HostAllocateRequest,
+  hostLabels: Readonly<Record<string, string>>,
+  searched: readonly Searched[],
+): ExplanationView {
+  const policy = host.runtime.policy.peek();
+  invariant(policy !== undefined, "a request was answered under a policy");
+  const { strictAffinity, autoAllocateBlocks } = policy.config;
+  const families = searched.map(({ family, search, attempt, result }) => {
+    const short = result.kind === "short" ? result.shortfall : undefined;
+    const bounded = boundConsidered(search.considered, CONSIDERED_EXPLANATION_MAX);
+    return {
+      family,
+      requested: attempt.wish.count,
+      allocated: attempt.got.length,
+      ...(short === undefined ? {} : { code: short.code as AllocateRefusal["code"] }),
+      ownedBlocks: search.owned,
+      blockCap: policy.cap(request.maxBlocksPerHost),
+      considered: short?.considered ?? bounded.considered,
+      consideredOmitted: short?.consideredOmitted ?? bounded.omitted,
+    };
+  });
+  return {
+    wouldSucceed: true,
+    policyRevision: policy.version,
+    hostKnown: true,
+    hostLabels,
+    strictAffinity,
+    autoAllocateBlocks,
+    families,
+    asOf: host.runtime.now(),
+  };
 }
 
 const DEFINITE: ReadonlySet<string> = new Set([

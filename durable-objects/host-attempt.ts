@@ -132,6 +132,26 @@ export class HostAttempt {
     return this.#listedOr(reserved.value) ?? { kind: "absent" };
   }
 
+  /**
+   * What a limit per handle says before any block is asked; absent: there is room under it, or none is set.
+   * Why: what the handle holds is the answer also where no block has room for one more.
+   */
+  async meetLimit(): Promise<SeatResult | { readonly kind: "absent" }> {
+    const { limit, handle, family, count } = this.wish;
+    if (limit === undefined) return { kind: "absent" };
+    for (let round = 0; round < LIMIT_ROUNDS_MAX; round += 1) {
+      const listed = await again(this.#host, () => this.#index().list({ handle }));
+      if (listed.kind !== "answered") return this.#noAnswer(listed);
+      const rows = listed.value.rows.filter((row) => row.family === family);
+      const held = rows.reduce((sum, row) => sum + row.count, 0);
+      if (held + count <= limit) return { kind: "absent" };
+      const met = await meetLimit(this.#host, this.wish, rows, false);
+      if (met.kind === "refused") return met;
+      if (met.kind === "reused") return this.#reuse(met.records);
+    }
+    return this.#inProgress();
+  }
+
   /** Takes a seat: the index first, then the block. */
   async take(seat: Seat, chosenUnder: CompiledPolicy): Promise<SeatResult> {
     if (this.#host.memory.isRemoving) return this.#refuse(this.#removing());
@@ -160,7 +180,7 @@ export class HostAttempt {
         return undefined;
       }
       if (reserved.value.kind !== "limit") return this.#listedOr(reserved.value);
-      const met = await meetLimit(this.#host, this.wish, reserved.value.rows, seat);
+      const met = await meetLimit(this.#host, this.wish, reserved.value.rows, seat.ordinal !== undefined);
       if (met.kind === "refused") return met;
       if (met.kind === "reused") return this.#reuse(met.records);
     }

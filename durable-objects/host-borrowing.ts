@@ -2,12 +2,14 @@
  * Single addresses from blocks of others: who may have room, by the Pool's hints, and what they say.
  * May import: core, rpc, platform. Rule: a `borrowed` row is there before the first address is.
  */
-import type { BlockCounts } from "../src/core/allocation.ts";
 import type { Considered } from "../src/core/errors.ts";
+import { earliest } from "../src/core/placement.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import type { BlockReport } from "../src/rpc/pool.ts";
 import type { AttemptRefusal, HostAttempt, Seat } from "./host-attempt.ts";
-import { again, blockPolicy, type HostContext, poolTarget } from "./host-context.ts";
+import { blockConsidered, blockMet } from "./host-considered.ts";
+import type { HostContext } from "./host-context.ts";
+import type { HostLooks } from "./host-looks.ts";
 import { saveBorrowed } from "./storage/host-rows.ts";
 
 type Step =
@@ -22,6 +24,8 @@ export interface OthersResult {
   readonly haveRoom: boolean;
   readonly nextFreeAt?: number;
   readonly considered: readonly Considered[];
+  /** Pools in which a block of others has room. */
+  readonly roomElsewhere: ReadonlySet<string>;
   /** False when a Pool or a block that was asked did not answer. */
   readonly isComplete: boolean;
 }
@@ -32,19 +36,20 @@ interface Candidate {
   readonly known: boolean;
 }
 
-/** Candidates per question, and questions per pool; bounds the calls of one request. */
-export const CANDIDATES = 16;
+/** Questions per pool; bounds the calls of one request. */
 export const ROUNDS_MAX = 16;
 
 export class HostBorrowing {
   readonly #host: HostContext;
   readonly #enrol: () => Promise<boolean>;
   readonly #attempt: HostAttempt;
+  readonly #looks: HostLooks;
 
-  constructor(host: HostContext, enrol: () => Promise<boolean>, attempt: HostAttempt) {
+  constructor(host: HostContext, enrol: () => Promise<boolean>, attempt: HostAttempt, looks: HostLooks) {
     this.#host = host;
     this.#enrol = enrol;
     this.#attempt = attempt;
+    this.#looks = looks;
   }
 
   /** Takes what is missing from blocks of others, pool by pool. */
@@ -70,44 +75,52 @@ export class HostBorrowing {
     visit: ((seat: Seat) => Promise<Step>) | undefined,
   ): Promise<OthersResult> {
     const considered: Considered[] = [];
+    const roomElsewhere = new Set<string>();
     let nextFreeAt: number | undefined;
-    let haveRoom = false;
     let isComplete = true;
+    const soFar = (step: Step): OthersResult => {
+      const haveRoom = roomElsewhere.size > 0;
+      return { step, haveRoom, considered, roomElsewhere, isComplete, ...at(nextFreeAt) };
+    };
     for (const pool of pools) {
       const tried: string[] = [];
       let seen: BlockReport[] = [];
       for (let round = 0; round < ROUNDS_MAX; round += 1) {
-        const offer = await this.#candidates(pool, tried, seen);
+        const offer = await this.#looks.candidates(pool, this.#attempt.wish.host, tried, seen);
         if (offer === undefined) {
           isComplete = false;
           break;
         }
-        nextFreeAt = sooner(nextFreeAt, offer.nextFreeAt);
+        nextFreeAt = earliest([nextFreeAt, offer.nextFreeAt]);
         if (offer.candidates.length === 0) break;
         seen = [];
-        const withRoom = await this.#withRoom(pool, policy, offer.candidates, seen);
-        if (seen.length < offer.candidates.filter(({ known }) => !known).length) isComplete = false;
+        // For a reason the likeliest one is mostly enough.
+        const isFirst = visit === undefined && round === 0;
+        const offered = offer.candidates.slice(0, isFirst ? 1 : offer.candidates.length);
+        const asked = visit === undefined ? offered.map(unknown) : offered;
+        const withRoom = await this.#withRoom(pool, policy, asked, seen, considered);
+        if (seen.length < asked.filter(({ known }) => !known).length) isComplete = false;
         for (const candidate of withRoom) {
-          haveRoom = true;
-          if (visit === undefined)
-            return { step: "go_on", haveRoom, considered, isComplete, ...at(nextFreeAt) };
-          const step = await visit({ pool, block: candidate.block, isOwn: false });
-          if (step !== "go_on") return { step, haveRoom, considered, isComplete, ...at(nextFreeAt) };
+          roomElsewhere.add(pool.definition.name);
+          const seat = seatOf(pool, candidate);
+          if (visit === undefined) {
+            considered.push(this.#barred(seat, policy));
+            return soFar("go_on");
+          }
+          const step = await visit(seat);
+          if (step !== "go_on") return soFar(step);
         }
-        for (const { counts } of seen) nextFreeAt = sooner(nextFreeAt, counts?.nextFreeAt);
-        tried.push(...offer.candidates.map(({ block }) => block));
+        for (const { counts } of seen) nextFreeAt = earliest([nextFreeAt, counts?.nextFreeAt]);
+        tried.push(...offered.map(({ block }) => block));
       }
     }
-    return { step: "go_on", haveRoom, considered, isComplete, ...at(nextFreeAt) };
+    return soFar("go_on");
   }
 
-  async #candidates(pool: CompiledPool, tried: readonly string[], seen: readonly BlockReport[]) {
-    const target = poolTarget(pool);
-    const owner = this.#attempt.wish.host;
-    const question = { ...target, owner, limit: CANDIDATES, tried, seen };
-    const port = () => this.#host.runtime.ports.pool(target.pool, target.incarnation);
-    const answer = await again(this.#host, () => port().borrowCandidates(question));
-    return answer.kind === "answered" ? answer.value : undefined;
+  /** A block with room that the host may not borrow from. */
+  #barred(seat: Seat, { config }: CompiledPolicy): Considered {
+    const rule = config.strictAffinity ? "strict_affinity" : "owned_by_other";
+    return blockMet(seat, this.#attempt.wish.host, "skipped", rule);
   }
 
   /** Those with room: by the Pool's hints, or, where it has none, by their own word. */
@@ -116,21 +129,18 @@ export class HostBorrowing {
     policy: CompiledPolicy,
     candidates: readonly Candidate[],
     seen: BlockReport[],
+    considered: Considered[],
   ): Promise<Candidate[]> {
     const asked = candidates.map(async (candidate) => {
       if (candidate.known) return candidate;
-      const counts = await this.#counts(pool, policy, candidate.block);
-      if (counts === undefined) return undefined;
-      seen.push({ block: candidate.block, counts });
-      return counts.available > 0 ? candidate : undefined;
+      const view = await this.#looks.describe(policy, pool, candidate.block);
+      if (view === undefined) return undefined;
+      seen.push({ block: candidate.block, counts: view.counts });
+      if (view.counts.available > 0) return candidate;
+      considered.push(blockConsidered(seatOf(pool, candidate), this.#attempt.wish.host, view.counts));
+      return undefined;
     });
     return (await Promise.all(asked)).filter((candidate) => candidate !== undefined);
-  }
-
-  async #counts(pool: CompiledPool, policy: CompiledPolicy, block: string): Promise<BlockCounts | undefined> {
-    const question = { block, policy: blockPolicy(policy, pool, block) };
-    const answer = await again(this.#host, () => this.#host.runtime.ports.block(block).describe(question));
-    return answer.kind === "answered" ? answer.value.counts : undefined;
   }
 
   /** The collector finds borrowed addresses by this row. */
@@ -148,7 +158,11 @@ function at(nextFreeAt: number | undefined): { nextFreeAt?: number } {
   return nextFreeAt === undefined ? {} : { nextFreeAt };
 }
 
-function sooner(one: number | undefined, other: number | undefined): number | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return Math.min(one, other);
+/** A reason is told by the blocks' own word: a hint may be older than a reservation. */
+function unknown(candidate: Candidate): Candidate {
+  return { ...candidate, known: false };
+}
+
+function seatOf(pool: CompiledPool, { block, owner }: Candidate): Seat {
+  return { pool, block, isOwn: false, ...(owner === undefined ? {} : { owner }) };
 }

@@ -12,9 +12,10 @@ import type { BlockView } from "../src/rpc/block.ts";
 import type { HostExplainRequest } from "../src/rpc/host.ts";
 import type { PlannedClaim } from "../src/rpc/pool.ts";
 import type { Seat } from "./host-attempt.ts";
-import { CANDIDATES, ROUNDS_MAX } from "./host-borrowing.ts";
+import { ROUNDS_MAX } from "./host-borrowing.ts";
 import { blockConsidered, blockMet } from "./host-considered.ts";
 import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import { CANDIDATES } from "./host-looks.ts";
 import type { Affinity } from "./storage/host-rows.ts";
 
 /** Own blocks asked at most, and in one lot; as a search asks them. */

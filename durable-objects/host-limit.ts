@@ -7,7 +7,7 @@ import { rejection } from "../src/core/errors.ts";
 import { invariant } from "../src/core/invariant.ts";
 import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../src/core/limits.ts";
 import type { KeyRow, SettleItem } from "../src/rpc/handle-index.ts";
-import type { AttemptRefusal, AttemptWish, Seat } from "./host-attempt.ts";
+import type { AttemptRefusal, AttemptWish } from "./host-attempt.ts";
 import { again, type HostContext, untilOf } from "./host-context.ts";
 
 export type LimitMet =
@@ -28,7 +28,7 @@ export async function meetLimit(
   host: HostContext,
   wish: AttemptWish,
   rows: readonly KeyRow[],
-  seat: Seat,
+  isExact: boolean,
 ): Promise<LimitMet> {
   const { handle, limit, family, count } = wish;
   invariant(limit !== undefined, "a limit is met only where there is one");
@@ -43,7 +43,7 @@ export async function meetLimit(
   }
   const total = known.reduce((sum, { counts }) => sum + counts.reduce((one, other) => one + other, 0), 0);
   // An exact assignment wants one address; others of the handle are no answer to it.
-  const isReusable = seat.ordinal === undefined && total >= count;
+  const isReusable = !isExact && total >= count;
   if (isReusable) return await reuse(host, wish, known);
   return {
     kind: "refused",

@@ -4,12 +4,11 @@
  */
 import type { BlockCounts } from "../src/core/allocation.ts";
 import { type Family, rejection } from "../src/core/errors.ts";
-import { reservedPositions, type SearchEnd, shortageCode } from "../src/core/placement.ts";
+import { earliest, reservedPositions, type SearchEnd, shortageCode } from "../src/core/placement.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import { choosePools, poolsForHost } from "../src/core/pool-choice.ts";
 import type { FamilyReadinessView, HostReadinessView, ReadinessRefusal } from "../src/rpc/host.ts";
 import { again, blockPolicy, type HostContext, poolTarget } from "./host-context.ts";
-import { earliest } from "./host-search.ts";
 import type { Affinity } from "./storage/host-rows.ts";
 
 /** Own blocks asked in one lot; a lot that has room ends the asking. */

@@ -3,18 +3,19 @@
  * May import: core, rpc, platform. Rule: hints choose the order, only the block decides.
  */
 import { parseAddress } from "../src/core/address.ts";
-import type { BlockCounts } from "../src/core/allocation.ts";
 import { type Considered, type Family, rejection, type Shortfall } from "../src/core/errors.ts";
 import { CONSIDERED_REFUSAL_MAX } from "../src/core/limits.ts";
-import { boundConsidered, type SearchEnd, shortageCode } from "../src/core/placement.ts";
+import { boundConsidered, earliest, type SearchEnd, shortageCode, toldPools } from "../src/core/placement.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import { choosePools, type NoPool, type PoolChoice } from "../src/core/pool-choice.ts";
 import type { HostAllocateRequest } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
 import type { AttemptRefusal, HostAttempt, Seat, SeatResult } from "./host-attempt.ts";
-import { HostBorrowing } from "./host-borrowing.ts";
-import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import { HostBorrowing, type OthersResult } from "./host-borrowing.ts";
+import { blockConsidered, blockMet } from "./host-considered.ts";
+import { cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import type { HostLooks } from "./host-looks.ts";
 import type { Affinity } from "./storage/host-rows.ts";
 
 /** How a search ended. `short`: definitely not enough; what was created can be undone. */
@@ -55,6 +56,8 @@ export class HostSearch {
   readonly #request: HostAllocateRequest;
   readonly #family: Family;
   readonly #labels: Readonly<Record<string, string>>;
+  readonly #looks: HostLooks;
+  #pools: readonly Considered[] = [];
   #blocks: Considered[] = [];
   #asked = new Set<string>();
   #isShut = false;
@@ -62,7 +65,12 @@ export class HostSearch {
   #unheard: Unheard | undefined;
 
   constructor(
-    parts: { host: HostContext; affinities: HostAffinities; enrol: () => Promise<boolean> },
+    parts: {
+      host: HostContext;
+      affinities: HostAffinities;
+      enrol: () => Promise<boolean>;
+      looks: HostLooks;
+    },
     attempt: HostAttempt,
     request: HostAllocateRequest,
     labels: Readonly<Record<string, string>>,
@@ -73,7 +81,8 @@ export class HostSearch {
     this.#request = request;
     this.#family = attempt.wish.family;
     this.#labels = labels;
-    this.#borrowing = new HostBorrowing(parts.host, parts.enrol, attempt);
+    this.#looks = parts.looks;
+    this.#borrowing = new HostBorrowing(parts.host, parts.enrol, attempt, parts.looks);
   }
 
   /**
@@ -96,18 +105,34 @@ export class HostSearch {
     return { kind: "refused", refusal: this.#noPolicy() };
   }
 
+  /** What the search met, pools first, however it ended. */
+  get considered(): readonly Considered[] {
+    return [...this.#pools, ...this.#blocks];
+  }
+
+  /** Rows of the family in every state, as the cap counts them. */
+  get owned(): number {
+    return this.#ownedRows();
+  }
+
   async #under(policy: CompiledPolicy): Promise<SearchResult | { readonly kind: "policy_changed" }> {
     if (policy.config.maintenance) return await this.#inMaintenance(policy);
     const choice = choosePools(policy, this.#poolRequest());
+    this.#pools = choice.ok ? choice.value.considered : choice.error.considered;
     if (this.#isShut && choice.ok) return await this.#partReplayed(policy, choice.value);
     const roomy = choice.ok ? this.#roomySeats(choice.value.pools) : [];
-    if (!roomy.some((seat) => this.#mayHaveRoom(seat))) {
+    const hasRoom = roomy.some((seat) => this.#mayHaveRoom(seat));
+    if (!hasRoom) {
       // Nothing to reserve at yet; a key that is listed is answered all the same.
       const step = await this.#lookUp(policy);
       if (step !== "go_on") return finish(step);
     }
     if (!choice.ok) return await this.#noPool(policy, choice.error);
     if (this.#isPartReplayed) return await this.#partReplayed(policy, choice.value);
+    if (!hasRoom) {
+      const step = await this.#meetLimit(policy);
+      if (step !== "go_on") return finish(step);
+    }
     const { pools, considered } = choice.value;
     for (const seat of roomy) {
       if (!this.#mayHaveRoom(seat)) continue;
@@ -138,7 +163,19 @@ export class HostSearch {
       othersHaveRoom: others.haveRoom,
       ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
     };
-    return this.#short(shortageCode(end), considered, { ...end, owned: this.#ownedRows(), cap });
+    return this.#shortWith(end, cap, considered, others);
+  }
+
+  /** Short of addresses in pools that might have served. */
+  #shortWith(
+    end: SearchEnd,
+    cap: number,
+    pools: readonly Considered[],
+    { considered, roomElsewhere }: OthersResult,
+  ): SearchResult {
+    const ended = { ...end, owned: this.#ownedRows(), cap };
+    const told = toldPools(pools, this.#request.host, ended, roomElsewhere);
+    return this.#short(shortageCode(end), [...told, ...this.#blocks, ...considered], ended);
   }
 
   /** The hints know no more: ask the own blocks, claim, borrow. */
@@ -173,8 +210,7 @@ export class HostSearch {
       othersHaveRoom: others.haveRoom,
       ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
     };
-    const all = [...considered, ...claims.considered, ...this.#blocks, ...others.considered];
-    return this.#short(shortageCode(end), all, { ...end, owned: this.#ownedRows(), cap });
+    return this.#shortWith(end, cap, considered, others);
   }
 
   /** Refuses only under a lease: what was known before may have ended. */
@@ -189,6 +225,12 @@ export class HostSearch {
   async #lookUp(policy: CompiledPolicy): Promise<Step> {
     const found = await this.#attempt.lookUp();
     return found.kind === "absent" ? "go_on" : await this.#follow(found, policy);
+  }
+
+  /** What a handle at its limit holds is the answer, or the refusal, also where there is no room at all. */
+  async #meetLimit(policy: CompiledPolicy): Promise<Step> {
+    const met = await this.#attempt.meetLimit();
+    return met.kind === "absent" ? "go_on" : await this.#follow(met, policy);
   }
 
   /** A key that is listed in a block of a pool that may not be used any more is only replayed. */
@@ -275,13 +317,12 @@ export class HostSearch {
   async #room(seat: Seat, policy: CompiledPolicy): Promise<boolean> {
     this.#asked.add(seat.block);
     const { memory, runtime, reports } = this.#host;
-    const question = { block: seat.block, policy: blockPolicy(policy, seat.pool, seat.block) };
-    const answer = await again(this.#host, () => runtime.ports.block(seat.block).describe(question));
-    if (answer.kind !== "answered") {
+    const view = await this.#looks.describe(policy, seat.pool, seat.block);
+    if (view === undefined) {
       this.#unheard = "block";
       return false;
     }
-    const { counts } = answer.value;
+    const { counts } = view;
     memory.note(seat.block, counts, runtime.now());
     reports.changed(poolTarget(seat.pool), seat.block, counts);
     if (counts.available > 0) return true;
@@ -292,41 +333,26 @@ export class HostSearch {
   async #claimBlocks(
     leased: LeasedPolicy,
     pools: readonly CompiledPool[],
-  ): Promise<{ step: Step; capReached: boolean; considered: Considered[] }> {
+  ): Promise<{ step: Step; capReached: boolean }> {
     const { policy } = leased;
-    const considered: Considered[] = [];
     const cap = policy.cap(this.#request.maxBlocksPerHost);
-    const reached = (): { step: Step; capReached: boolean; considered: Considered[] } => {
-      const detail = `${this.#request.host} owns ${this.#ownedRows()} of at most ${cap} blocks`;
-      considered.push({ kind: "host", outcome: "refused", rule: "cap_reached", detail });
-      return { step: "go_on", capReached: true, considered };
-    };
-    if (this.#ownedRows() >= cap) return reached();
-    if (!policy.config.autoAllocateBlocks) {
-      considered.push({ kind: "host", outcome: "refused", rule: "auto_allocate_off" });
-      return { step: "go_on", capReached: false, considered };
-    }
+    const reached = { step: "go_on", capReached: true } as const;
+    if (this.#ownedRows() >= cap) return reached;
+    if (!policy.config.autoAllocateBlocks) return { step: "go_on", capReached: false };
     for (const pool of pools) {
       // Ends: each round adds a row under the cap, or leaves the pool.
-      while (this.#ownedRows() < cap) {
+      while (this.#ownedRows() < cap && !this.#looks.isWithoutBlock(policy, pool)) {
         const claimed = await this.#affinities.claim(this.#claimWish(leased, pool, cap));
-        if (claimed.kind === "over_cap") return reached();
+        if (claimed.kind === "over_cap") return reached;
         if (claimed.kind === "unsettled") this.#unheard = claimed.where;
-        if (claimed.kind !== "claimed") {
-          considered.push({
-            kind: "pool",
-            pool: pool.definition.name,
-            outcome: "full",
-            rule: "no_unclaimed_block",
-          });
-          break;
-        }
+        if (claimed.kind === "none") this.#looks.noteWithoutBlock(policy, pool);
+        if (claimed.kind !== "claimed") break;
         const seat: Seat = { pool, block: claimed.block, isOwn: true };
         // Shared with others: those who came first have filled it.
         if (claimed.counts.available > 0 && !this.#mayHaveRoom(seat)) continue;
         const before = this.#attempt.missing;
         const step = await this.#visit(seat, policy);
-        if (step !== "go_on") return { step, capReached: false, considered };
+        if (step !== "go_on") return { step, capReached: false };
         // A new block that has no usable address: more of the same would only be wasted. One that others
         // have filled in the meantime is no reason to stop.
         const counts = this.#host.memory.hint(claimed.block)?.counts;
@@ -334,7 +360,7 @@ export class HostSearch {
         if (this.#attempt.missing === before && isUnusable) break;
       }
     }
-    return this.#ownedRows() >= cap ? reached() : { step: "go_on", capReached: false, considered };
+    return this.#ownedRows() >= cap ? reached : { step: "go_on", capReached: false };
   }
 
   #claimWish(leased: LeasedPolicy, pool: CompiledPool, cap: number) {
@@ -405,19 +431,12 @@ export class HostSearch {
   }
 
   #consider(seat: Seat, result: SeatResult): void {
-    if (result.kind === "full") this.#blocks.push(blockConsidered(seat, this.#request.host, result.counts));
-    if (result.kind === "lost") {
-      const owner = result.owner === undefined ? {} : { owner: result.owner };
-      const pool = seat.pool.definition.name;
-      this.#blocks.push({
-        kind: "block",
-        pool,
-        block: seat.block,
-        ...owner,
-        outcome: "skipped",
-        rule: "owned_by_other",
-      });
-    }
+    const { host } = this.#request;
+    if (result.kind === "got") this.#blocks.push(blockMet(seat, host, "used", "ok"));
+    if (result.kind === "full") this.#blocks.push(blockConsidered(seat, host, result.counts));
+    if (result.kind !== "lost") return;
+    const owner = result.owner === undefined ? {} : { owner: result.owner };
+    this.#blocks.push(blockMet({ ...seat, isOwn: false, ...owner }, host, "skipped", "owned_by_other"));
   }
 
   #short(
@@ -482,29 +501,4 @@ function isOf(row: Affinity, { definition }: CompiledPool): boolean {
 function poolOfBlock(policy: CompiledPolicy, block: string): CompiledPool | undefined {
   const base = parseAddress(block.slice(0, block.indexOf("/")));
   return base.ok ? policy.poolOf(base.value) : undefined;
-}
-
-/** The earliest of times that are known. */
-export function earliest(times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((time) => time !== undefined);
-  return known.length === 0 ? undefined : Math.min(...known);
-}
-
-/** What a block that has no room looks like in an answer. */
-export function blockConsidered(seat: Seat, owner: string | undefined, counts: BlockCounts): Considered {
-  const { allocated, cooling, free, reserved, nextFreeAt } = counts;
-  const rule = cooling > 0 ? "cooling" : free > 0 && reserved > 0 ? "reserved" : "full";
-  return {
-    kind: "block",
-    pool: seat.pool.definition.name,
-    block: seat.block,
-    ...(owner === undefined ? {} : { owner }),
-    outcome: "full",
-    rule,
-    allocated,
-    free,
-    cooling,
-    reserved,
-    ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
-  };
 }

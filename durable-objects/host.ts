@@ -14,7 +14,9 @@ import { allocateFor, placed } from "./host-allocate.ts";
 import { HostAssign } from "./host-assign.ts";
 import { HostConfirmations, targetOf } from "./host-confirmations.ts";
 import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import { HostExplain } from "./host-explain.ts";
 import { HostLanes } from "./host-lanes.ts";
+import { HostLooks } from "./host-looks.ts";
 import { HostMemory } from "./host-memory.ts";
 import { HostReadiness } from "./host-readiness.ts";
 import { HostRemoval } from "./host-removal.ts";
@@ -74,16 +76,27 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async allocate(request: rpc.HostAllocateRequest): Answer<rpc.HostAllocateAnswer, rpc.AllocateRefusal> {
     this.#store.countCall("allocate");
     this.#name = request.host;
-    const { host } = request;
-    if (this.#memory.isRemoving) return this.#refused(rejection("host_removing", { host }));
-    const labels = this.#labels(host);
-    if (labels === undefined) return this.#refused(rejection("host_unknown", { host }));
-    const answer = await this.#join(
-      request,
-      (value: rpc.HostAllocateAnswer) => ({ ...value, replayed: true }),
-      () => allocateFor(this.#parts(), request, labels),
-    );
-    return answer.ok ? answer : this.#refused(answer.error);
+    const may = this.#mayAllocate(request.host);
+    return may.ok
+      ? await this.#allocate(request, may.value, new HostLooks(this.#context))
+      : this.#refused(may.error);
+  }
+
+  async allocateMany({ host, items }: rpc.HostAllocateManyRequest): ReturnType<rpc.HostPort["allocateMany"]> {
+    this.#store.countCall("allocateMany");
+    this.#name = host;
+    const may = this.#mayAllocate(host);
+    if (!may.ok) return this.#refused(may.error);
+    const looks = new HostLooks(this.#context);
+    const results = await Promise.all(items.map((item) => this.#allocate(item, may.value, looks)));
+    return ok({ results });
+  }
+
+  async explain(request: rpc.HostExplainRequest): ReturnType<rpc.HostPort["explain"]> {
+    this.#store.countCall("explain");
+    const may = this.#mayAllocate(request.host);
+    const explain = new HostExplain(this.#context, request, this.#labels(request.host));
+    return await explain.run(may.ok ? undefined : may.error.code);
   }
 
   async assign(request: rpc.HostAssignRequest): Answer<rpc.HostAssignAnswer, rpc.AssignRefusal> {
@@ -197,6 +210,19 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     return this.#store.counters;
   }
 
+  async #allocate(
+    request: rpc.HostAllocateRequest,
+    labels: Registration["labels"],
+    looks: HostLooks,
+  ): Answer<rpc.HostAllocateAnswer, rpc.AllocateRefusal> {
+    const answer = await this.#join(
+      request,
+      (value: rpc.HostAllocateAnswer) => ({ ...value, replayed: true }),
+      () => allocateFor({ ...this.#parts(), looks }, request, labels),
+    );
+    return answer.ok ? answer : this.#refused(answer.error);
+  }
+
   #parts() {
     return { host: this.#context, affinities: this.#affinities, enrol: () => this.#enrol() };
   }
@@ -266,6 +292,13 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   #registered(): Registration | undefined {
     const { registration } = this.#memory;
     return registration?.gone?.isOver === true ? undefined : registration;
+  }
+
+  /** The labels under which a host may get addresses. */
+  #mayAllocate(host: string): Result<Registration["labels"], Rejection<"host_unknown" | "host_removing">> {
+    if (this.#memory.isRemoving) return err(rejection("host_removing", { host }));
+    const labels = this.#labels(host);
+    return labels === undefined ? err(rejection("host_unknown", { host })) : ok(labels);
   }
 
   /** Labels of a registered host; a virtual owner needs no registration. */

@@ -90,10 +90,7 @@ export interface ExplanationView {
 }
 
 /** An allocation that is only explained has no key, and nobody repeats it. */
-export type HostExplainRequest = Omit<
-  HostAllocateRequest,
-  "key" | "fingerprint" | "deadlineAt" | "explain"
->;
+export type HostExplainRequest = Omit<HostAllocateRequest, "key" | "fingerprint" | "deadlineAt" | "explain">;
 
 /** Many allocations of one host, each with its own key. */
 export interface HostAllocateManyRequest {

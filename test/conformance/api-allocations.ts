@@ -152,7 +152,7 @@ interface WireShortfall {
 
 function shortText(world: ApiWorld, { family, requested, code, considered }: WireShortfall): say.ShortText {
   const searched = considered
-    .filter(({ kind, outcome }) => kind === "pool" && outcome === "used")
+    .filter(({ kind, outcome }) => kind === "pool" && outcome !== "skipped")
     .map(({ pool = "" }) => world.pools.get(pool) ?? pool);
   const cap = considered.find(({ rule }) => rule === "cap_reached")?.detail?.match(/at most ([0-9]+)/)?.[1];
   return { family, requested, code, searched, ...(cap === undefined ? {} : { limit: Number(cap) }) };
