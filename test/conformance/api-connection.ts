@@ -17,6 +17,8 @@ export interface Connection {
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   /** Moves the clock of all objects on. */
   advance(seconds: number): Promise<void>;
+  /** Lets time pass by itself, alarms too. */
+  pass(ms: number): Promise<void>;
   /** What owners remember of their blocks; absent where only the API can be asked. */
   affinities?(): Promise<readonly AffinityText[]>;
   end(): Promise<void>;
@@ -68,6 +70,15 @@ export class ApiWorld {
     throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
   }
 
+  /** Waits for what the service does by itself after its answer. Rejects: it is not done in a while. */
+  async until(what: string, isDone: () => Promise<boolean>): Promise<void> {
+    for (let look = 0; look < LOOKS_MAX; look += 1) {
+      if (await isDone()) return;
+      await this.connection.pass(LOOK_EVERY_MS);
+    }
+    throw new Error(`not done in time: ${what}`);
+  }
+
   /** Reads a list to its end. */
   async all(path: string): Promise<ApiAnswer["body"][]> {
     const items: ApiAnswer["body"][] = [];
@@ -90,6 +101,8 @@ export class ApiWorld {
 }
 
 const TRIES_MAX = 3;
+const LOOKS_MAX = 50;
+const LOOK_EVERY_MS = 200;
 let given = 0;
 const MADE = "made-for-the-case-";
 

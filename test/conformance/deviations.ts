@@ -34,6 +34,8 @@ const DERIVED =
   "what a handle holds is derived: no count can drift, and nothing held is nothing known (design 6)";
 const BY_TIME = "free is derived from time, there is no pass that collects (design 6)";
 const SET_ASIDE = "at most 16 addresses are set aside at either end of a block (contract: HostReserved)";
+const ANY_POOL =
+  "blocks are ensured in any pool that selects the host: no list is taken (contract: ensureBlocks)";
 const STRICT_HELPS = "strict_affinity is said only where borrowing would have helped (contract 4)";
 const DRAINING = "a block without owner is on its way out and is no candidate for borrowing (design 3.3)";
 const NO_ORPHANS =
@@ -164,6 +166,12 @@ export const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
+    id: "cd-010",
+    on: ALL,
+    reason: "an address that cools is not allocated, whatever handle is given (contract 6)",
+    steps: { 2: failsWith("notFound") },
+  },
+  {
     id: "cd-012",
     on: ALL,
     reason: "the address that is free for longest goes first (I12; recommended by the case)",
@@ -211,6 +219,22 @@ export const DEVIATIONS: readonly Deviation[] = [
   },
   { id: "hr-003", on: API, reason: SET_ASIDE, steps: { 0: failsWith("invalidHostReservation") } },
   { id: "hr-004", on: API, reason: SET_ASIDE, steps: { 0: failsWith("invalidHostReservation") } },
+  {
+    id: "eb-003",
+    on: API,
+    reason: ANY_POOL,
+    steps: { 0: failsWith("invalidArgument") },
+  },
+  {
+    id: "eb-004",
+    on: API,
+    reason: ANY_POOL,
+    steps: {
+      0: failsWith("invalidArgument"),
+      1: failsWith("invalidArgument"),
+      2: failsWith("invalidArgument"),
+    },
+  },
   {
     id: "eb-009",
     on: ALL,

@@ -38,6 +38,7 @@ const FAULTS: readonly (readonly [pointer: RegExp, kind: string])[] = [
   [/^\/use$/, "useRequired"],
   [/^\/ipv[46]\/pools/, "wrongPoolFamily"],
   [/^\/addresses\/[0-9]+\/address$/, "invalidAddress"],
+  [/^\/cidr$/, "invalidSize"],
   [/^\/hostReserved/, "invalidHostReservation"],
   [/^$/, "nothingRequested"],
 ];

@@ -1,4 +1,5 @@
 /** Services on bare workerd as connections of the conformance cases. */
+import { setTimeout } from "node:timers/promises";
 import type { ApiAnswer, Connection } from "../conformance/api-connection.ts";
 import { type Service, startService } from "../support/service.ts";
 import { clientOf } from "./client.ts";
@@ -46,6 +47,7 @@ function connectionTo(service: Service, end: () => Promise<void>): Connection {
       offsetMs += seconds * 1000;
       await call("POST", "/test/clock", { offsetMs });
     },
+    pass: (ms) => setTimeout(ms),
     end,
   };
 }

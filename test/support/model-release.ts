@@ -106,8 +106,7 @@ export function changeOwners(
   const address = addressOf(text);
   if (state.poolOf(address) === undefined) return "address_not_in_pool";
   const found = holderOf(state, text);
-  if (found === "cooling") return "handle_mismatch";
-  if (found === undefined) return "address_not_allocated";
+  if (found === undefined || found === "cooling") return "address_not_allocated";
   const { tenure } = found;
   if (tenure.handle !== handle) return "handle_mismatch";
   const slots = (["active", "alternate"] as const).filter((slot) => change[slot] !== undefined);

@@ -46,6 +46,7 @@ export async function openSimulated(): Promise<Connection> {
       return { status: answer.status, body: text === "" ? undefined : JSON.parse(text) };
     },
     advance: (seconds) => world.advance(seconds * 1000),
+    pass: (ms) => world.advance(ms),
     affinities: () => affinitiesOf(deployed),
     end: async () => {},
   };
