@@ -149,7 +149,9 @@ describe("H13 F31 CE-27: a host that comes back", () => {
     await world.during(remove(scene));
     await world.advance(500);
     expect(late.messages).toHaveLength(1);
-    await scene.register("a");
+    const back = scene.deployed.ports.host("a").register({ host: "a", labels: {} });
+    await world.advance(50);
+    expect(await back).toMatchObject({ ok: true });
     late.release();
     await world.advance(60_000);
     expect(rowsOf(scene)).toEqual([`a ${A} confirmed`]);
