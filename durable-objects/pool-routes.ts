@@ -19,8 +19,10 @@ import { PoolRouteRows } from "./storage/pool-route-rows.ts";
 import type { BlockRow, PoolRows } from "./storage/pool-rows.ts";
 import type { Store } from "./storage/store.ts";
 
-/** Blocks looked at for one page; those of other hosts count too. */
+/** Blocks looked at for one page of one host's routes; those of other hosts count too. */
 const SCAN_MAX = 2_048;
+/** Blocks looked at for any page at least: some have no route. */
+const SCAN_MIN = 64;
 /** Calls that wait at a time; one more is answered at once. */
 const WAITERS_MAX = 256;
 
@@ -63,7 +65,8 @@ export class PoolRoutes {
     const { revision } = this;
     const mark = after === undefined ? undefined : markOf(after);
     const start = mark === undefined ? 0n : positionFrom(grid, mark);
-    const sources = this.#routeRows.from(start, SCAN_MAX);
+    const scan = host === undefined ? Math.min(Math.max(limit + 1, SCAN_MIN), SCAN_MAX) : SCAN_MAX;
+    const sources = this.#routeRows.from(start, scan);
     const routes: Route[] = [];
     for (const { position, owner, borrowed } of sources) {
       const found = routesOfBlock({ range: rangeAt(grid, position), owner, borrowed }, mark);
@@ -75,7 +78,7 @@ export class PoolRoutes {
       return { routes: shown, next, revision };
     }
     const last = sources.at(-1);
-    if (sources.length < SCAN_MAX || last === undefined) return { routes, revision };
+    if (sources.length < scan || last === undefined) return { routes, revision };
     return { routes, next: markBehind(rangeAt(grid, last.position)), revision };
   }
 

@@ -1,6 +1,7 @@
 /** Routes on the simulated platform: what a Host confirmed, what a block lends, and late or lost words. */
 import { describe, expect, test } from "vitest";
 import type { PoolPort } from "../../src/rpc/pool.ts";
+import { poolWorld } from "./pool-world.ts";
 import { POOL, REPEATED_MS, routesWorld, TARGET } from "./routes-world.ts";
 
 const TINY = { ...TARGET, cidr: "10.0.0.0/29", blockSize: 30 };
@@ -246,6 +247,29 @@ describe("pages", () => {
       }
       expect(seen).toEqual(all.filter((text) => host === undefined || text.endsWith(` ${host}`)));
     }
+  });
+});
+
+describe("a large pool", () => {
+  test("a page reads as few rows at 262,144 blocks as its routes are, and one of a host is bounded", async () => {
+    const { world, ask, fill, claim, counters, object } = poolWorld({ cidr: "10.0.0.0/8" });
+    await claim("first");
+    await fill(262_144);
+    world.evict(object);
+    const read = async (request: { after?: string; limit: number; host?: string }) => {
+      const before = (await counters()).rowsRead;
+      const page = await ask("routes", request);
+      return { ...page, rows: (await counters()).rowsRead - before };
+    };
+    // Nobody has confirmed these blocks: pages are empty, and go on.
+    const first = await read({ limit: 100 });
+    expect(first).toMatchObject({ routes: [], next: expect.any(String) });
+    expect(first.rows).toBeLessThanOrEqual(2 * 102);
+    await ask("report", { blocks: [{ block: "10.128.0.0/26", confirmed: { epoch: 131_073 } }] });
+    const middle = await read({ limit: 100, after: "10.127.255.255/32" });
+    expect(middle.routes).toEqual([{ destination: "10.128.0.0/26", host: "filler-0", kind: "block" }]);
+    expect(middle.rows).toBeLessThanOrEqual(2 * 102);
+    expect((await read({ limit: 100, host: "filler-0" })).rows).toBeLessThanOrEqual(2 * 2_050);
   });
 });
 
