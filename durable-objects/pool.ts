@@ -8,6 +8,7 @@ import { nextEpoch } from "../src/core/epoch.ts";
 import { firstFree, returning, taking } from "../src/core/extents.ts";
 import { invariant } from "../src/core/invariant.ts";
 import { type ClaimWish, isLikelyClaimable, planClaims } from "../src/core/pool-claim.ts";
+import { lastFreeAt } from "../src/core/pool-drain.ts";
 import { poolUsage } from "../src/core/pool-usage.ts";
 import { borrowedOrdinals } from "../src/core/routes.ts";
 import type {
@@ -224,6 +225,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     const directory = this.#memory.directory(now);
     const usage = poolUsage(grid, request.reservedCidrs, directory.blocks(), now);
     const nextFreeAt = directory.nextFreeAt(now);
+    const last = lastFreeAt(directory.blocks());
     return {
       ...usage,
       capacity: String(usage.capacity),
@@ -232,6 +234,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
       reserved: String(usage.reserved),
       available: String(usage.available),
       ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
+      ...(last === undefined || last <= now ? {} : { lastFreeAt: last }),
       exact: false,
     };
   }

@@ -3,6 +3,8 @@
  * May import: core only. Rule: counts and hints never decide that a block is over, only its own word does.
  */
 
+import type { BlockCounts } from "./allocation.ts";
+
 /** A directory row, as far as a drain looks at it. */
 export interface DrainRow {
   readonly state: "free" | "draining" | "owned";
@@ -29,4 +31,21 @@ const STEPS: Readonly<Record<DrainRow["state"], (row: DrainRow) => DrainStep>> =
  */
 export function drainStep(row: DrainRow): DrainStep {
   return STEPS[row.state](row);
+}
+
+/**
+ * Tells when the last cooling address of some blocks is free, by their figures; absent while an address is
+ * allocated, or nothing cools. Units: milliseconds since 1970.
+ */
+export function lastFreeAt(
+  blocks: Iterable<{ readonly counts: BlockCounts | undefined }>,
+): number | undefined {
+  let last: number | undefined;
+  for (const { counts } of blocks) {
+    if (counts === undefined) continue;
+    if (counts.allocated > 0) return undefined;
+    const at = counts.coolingSteps?.at(-1)?.at;
+    if (at !== undefined) last = Math.max(last ?? 0, at);
+  }
+  return last;
 }

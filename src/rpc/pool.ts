@@ -80,6 +80,8 @@ export interface PoolUsageView {
   readonly blocksFull: number;
   readonly blocksUnowned: number;
   readonly nextFreeAt?: number;
+  /** When the last cooling address is free; present once nothing is allocated. */
+  readonly lastFreeAt?: number;
   readonly asOf: number;
   readonly exact: boolean;
 }

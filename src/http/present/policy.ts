@@ -40,12 +40,13 @@ function drainOnWire(startedAt: number, usage: PoolUsageView): Wire["Drain"] {
     allocated: Number(usage.allocated),
     cooling: Number(usage.cooling),
     blocks: usage.blocks,
+    ...(usage.lastFreeAt === undefined ? {} : { lastFreeAt: timeText(usage.lastFreeAt) }),
   };
 }
 
 /** Writes the figures of a pool. */
 export function usageOnWire(pool: PoolDefinition, usage: PoolUsageView): Wire["PoolUsage"] {
-  const { nextFreeAt, asOf, ...figures } = usage;
+  const { nextFreeAt, lastFreeAt: _ofDrains, asOf, ...figures } = usage;
   return {
     pool: pool.name,
     cidr: pool.cidr,

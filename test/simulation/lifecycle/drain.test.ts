@@ -165,6 +165,14 @@ describe("a drain", () => {
     const target = { pool: "default", incarnation: 0, cidr: "10.0.0.0/29", blockSize: 30, reservedCidrs: [] };
     const usage: PoolUsageView = await world.during(scene.deployed.ports.pool("default", 0).usage(target));
     expect(usage).toMatchObject({ allocated: "2", cooling: "1", blocks: 1, blocksUnowned: 1 });
+    expect(usage.lastFreeAt).toBeUndefined();
+    const before = world.now;
+    await world.during(scene.release("one"));
+    await world.advance(12_000);
+    const cooling = await world.during(scene.deployed.ports.pool("default", 0).usage(target));
+    expect(cooling).toMatchObject({ allocated: "0", cooling: "3" });
+    expect(cooling.lastFreeAt).toBeGreaterThanOrEqual(before + 600_000);
+    expect(cooling.lastFreeAt).toBeLessThan(before + 601_000);
   });
 });
 

@@ -78,8 +78,8 @@ class Life {
     else if (draw < 0.77) this.#cancel();
     else if (draw < 0.86) this.#make();
     else if (draw < 0.89) this.#split();
-    else if (draw < 0.94) this.#do("remove", scene.deployed.ports.host(host).remove({ host }));
-    else this.#do("register", scene.deployed.ports.host(host).register({ host, labels: {} }));
+    else if (draw < 0.94) this.#do(`remove ${host}`, scene.deployed.ports.host(host).remove({ host }));
+    else this.#do(`register ${host}`, scene.deployed.ports.host(host).register({ host, labels: {} }));
   }
 
   get #cluster() {
@@ -163,8 +163,10 @@ class Life {
       (end?.version ?? 0) > 0 ? world.rows(CLUSTER, "SELECT incarnation FROM cluster")[0] : undefined;
     reached.set("incarnations", (reached.get("incarnations") ?? 0) + Number(made?.incarnation ?? 0));
     for (const what of ["drain", "cancel", "make", "split", "remove", "register"]) {
-      const done = this.lines.filter((line) => line.includes(` ${what}: {"ok":true`)).length;
-      reached.set(what, (reached.get(what) ?? 0) + done);
+      const done = this.lines.filter(
+        (line) => line.includes(` ${what}`) && line.includes(": {") && !line.includes(`{"ok":false`),
+      );
+      reached.set(what, (reached.get(what) ?? 0) + done.length);
     }
   }
 }
@@ -188,7 +190,7 @@ test(
     for (let seed = 1; seed <= SEEDS || performance.now() - begun < SECONDS * 1_000; seed += 1)
       await run(seed);
     console.info([...reached].map(([what, times]) => `${what} ${times}`).join(", "));
-    for (const what of ["drain", "cancel", "make", "split", "register"]) {
+    for (const what of ["drain", "cancel", "make", "split", "remove", "register"]) {
       expect(reached.get(what) ?? 0, what).toBeGreaterThan(0);
     }
     expect(reached.get("incarnations") ?? 0).toBeGreaterThan(SEEDS);
