@@ -25,12 +25,15 @@ import { PoolRoutes } from "./pool-routes.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
 import { PoolDrainRows } from "./storage/pool-drain-rows.ts";
-import { PoolMemory } from "./storage/pool-memory.ts";
+import { type Learned, PoolMemory } from "./storage/pool-memory.ts";
 import { type BlockRow, POOL_MIGRATIONS, type PoolRow, PoolRows } from "./storage/pool-rows.ts";
 import { type Counters, Store } from "./storage/store.ts";
 
 type Request<M extends keyof PoolPort> = Parameters<PoolPort[M]>[0];
 type Answer<M extends keyof PoolPort> = ReturnType<PoolPort[M]>;
+
+/** How long figures may be in memory alone, ms: one row for all changes of a block in that time. */
+const FIGURES_STORED_MS = 30_000;
 
 export class PoolObject extends DurableObject<Env> implements PoolPort {
   readonly #runtime: Runtime;
@@ -38,6 +41,8 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
   readonly #rows: PoolRows;
   readonly #memory: PoolMemory;
   readonly #routes: PoolRoutes;
+  /** Figures are to be stored soon. */
+  #isStoring = false;
   readonly #drain: PoolDrain;
 
   constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
@@ -352,12 +357,34 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
   /** Takes in reports; a row is written only where a block changed its kind. */
   #learn(reports: readonly BlockReport[], { grid, now }: Event): number {
     const { accepted, changed } = this.#memory.learn(reports, grid, now);
-    if (changed.length === 0) return accepted;
+    this.#storeCounts(changed, now);
+    if (this.#memory.hasUnstored) this.#storeSoon();
+    return accepted;
+  }
+
+  #storeCounts(changed: Learned["changed"], now: number): void {
+    if (changed.length === 0) return;
     this.#transaction(() => {
       for (const { position, counts } of changed) this.#rows.putCounts(position, counts);
     });
     for (const { position, counts } of changed) this.#memory.directory(now).noteStored(position, counts);
-    return accepted;
+  }
+
+  /**
+   * Stores all figures that are newer than their rows, a while after the first of them was told.
+   * Why: a host that does nothing after a restart tells nothing, and its figures would stay those of long ago.
+   */
+  #storeSoon(): void {
+    if (this.#isStoring) return;
+    this.#isStoring = true;
+    const due = this.#runtime.sleep(FIGURES_STORED_MS).then(() => {
+      this.#isStoring = false;
+      const now = this.#runtime.now();
+      this.#storeCounts(this.#memory.takeUnstored(now), now);
+    });
+    due.catch(() => {
+      this.#isStoring = false;
+    });
   }
 
   #entry(row: BlockRow, grid: BlockGrid, now: number): DirectoryEntry {

@@ -19,6 +19,8 @@ export interface Learned {
 export class PoolMemory {
   readonly #rows: PoolRows;
   #directory: PoolDirectory | undefined;
+  /** Blocks whose figures are newer than their rows. */
+  readonly #unstored = new Set<bigint>();
 
   constructor(rows: PoolRows) {
     this.#rows = rows;
@@ -69,9 +71,27 @@ export class PoolMemory {
       const position = positionOf(grid, block);
       if (position === undefined || !directory.learn(position, counts, now)) continue;
       accepted += 1;
-      if (isWorthStoring(directory.stored(position), counts)) changed.push({ position, counts });
+      this.#unstored.add(position);
+      if (!isWorthStoring(directory.stored(position), counts)) continue;
+      this.#unstored.delete(position);
+      changed.push({ position, counts });
     }
     return { accepted, changed };
+  }
+
+  get hasUnstored(): boolean {
+    return this.#unstored.size > 0;
+  }
+
+  /** Takes the figures that are newer than their rows, to be stored now. */
+  takeUnstored(now: number): Learned["changed"] {
+    const directory = this.directory(now);
+    const taken = [...this.#unstored].flatMap((position) => {
+      const block = directory.get(position);
+      return block === undefined ? [] : [{ position, counts: block.counts }];
+    });
+    this.#unstored.clear();
+    return taken;
   }
 
   /** An owner's blocks after a position, in address order, as their rows say. */
