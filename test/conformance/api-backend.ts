@@ -8,17 +8,9 @@ import { allocations } from "./api-allocations.ts";
 import { ApiWorld, type Connection } from "./api-connection.ts";
 import { inspections } from "./api-inspection.ts";
 import { owners } from "./api-owners.ts";
-import { hooks, policy, setReservations } from "./api-policy.ts";
-import {
-  type Backend,
-  type BackendName,
-  type Given,
-  GivenRefused,
-  NotYet,
-  type OperationName,
-  type Operations,
-  type PoolRecord,
-} from "./vocabulary.ts";
+import { hooks, policy } from "./api-policy.ts";
+import { review, seed } from "./api-seed.ts";
+import type { Backend, BackendName, OperationName, Operations } from "./vocabulary.ts";
 
 /** Makes a back end of whatever opens a fresh deployment. */
 export function apiBackend(name: BackendName, open: () => Promise<Connection>): Backend {
@@ -27,9 +19,7 @@ export function apiBackend(name: BackendName, open: () => Promise<Connection>): 
     operations: new Set(Object.keys(operationsOf(NOWHERE)) as OperationName[]),
     begin: async (given) => {
       // Nothing is opened for a state that cannot be made.
-      if (given.state !== undefined) throw new NotYet("raw state");
-      const drains = given.pools?.some(({ terminating }) => terminating) === true;
-      if (drains && !SERVED.has("drainPool")) throw new NotYet("a pool that drains");
+      review(given, (route) => SERVED.has(route));
       const connection = await open();
       try {
         const world = new ApiWorld(connection);
@@ -75,15 +65,6 @@ function operationsOf(world: ApiWorld): Partial<Operations> {
   return Object.fromEntries(served);
 }
 
-/** A pool drains for as long as somebody holds an address of it. */
-async function drain(world: ApiWorld, { name, cidr }: PoolRecord): Promise<void> {
-  const first = cidr.slice(0, cidr.indexOf("/"));
-  const wish = { host: "holder-of-the-case", handle: world.newHandle() };
-  await world.must("PUT", `/v1/hosts/${wish.host}`, { labels: {} });
-  await world.must("PUT", `/v1/allocations/${encodeURIComponent(first)}`, wish);
-  await world.must("DELETE", `/v1/pools/${name}`);
-}
-
 /** Only what a world could do is asked of it. */
 const NOWHERE = new ApiWorld({
   send: () => Promise.reject(new Error("this world is nowhere")),
@@ -91,19 +72,3 @@ const NOWHERE = new ApiWorld({
   pass: async () => {},
   end: async () => {},
 });
-
-async function seed(world: ApiWorld, given: Given): Promise<void> {
-  for (const pool of given.pools ?? []) {
-    const answer = await world.putPool(pool);
-    if (answer.status >= 300) throw new GivenRefused(`pool ${pool.name}: ${answer.body.code}`);
-    if (pool.terminating === true) await drain(world, pool);
-  }
-  if (given.reservations !== undefined) await setReservations(world, given.reservations);
-  if (given.config !== undefined) {
-    const answer = await world.send("PATCH", "/v1/config", given.config);
-    if (answer.status >= 300) throw new GivenRefused(`configuration: ${answer.body.code}`);
-  }
-  for (const { name, labels } of given.hosts ?? []) {
-    await world.must("PUT", `/v1/hosts/${name}`, { labels });
-  }
-}

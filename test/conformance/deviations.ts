@@ -36,6 +36,7 @@ const BY_TIME = "free is derived from time, there is no pass that collects (desi
 const SET_ASIDE = "at most 16 addresses are set aside at either end of a block (contract: HostReserved)";
 const ANY_POOL =
   "blocks are ensured in any pool that selects the host: no list is taken (contract: ensureBlocks)";
+const NUMBERS = "every allocation has a number, the first of a block is 1; nobody enters one (I3)";
 const STRICT_HELPS = "strict_affinity is said only where borrowing would have helped (contract 4)";
 const DRAINING = "a block without owner is on its way out and is no candidate for borrowing (design 3.3)";
 const NO_ORPHANS =
@@ -71,6 +72,18 @@ export const DEVIATIONS: readonly Deviation[] = [
         ],
       },
     },
+  },
+  {
+    id: "sq-003",
+    on: API,
+    reason: NUMBERS,
+    steps: { 0: { released: ["10.0.0.1"] }, 1: { ...failsWith("badSequenceNumber"), released: [] } },
+  },
+  {
+    id: "sq-004",
+    on: API,
+    reason: NUMBERS,
+    steps: { 0: { ...failsWith("badSequenceNumber"), released: [] } },
   },
   {
     id: "sq-005",

@@ -42,7 +42,7 @@ export function entriesFor<E extends Deviation | Unbuilt>(
   return new Map(concerned.map((entry) => [entry.id, entry]));
 }
 
-/** Runs a case of which something is still to be built. Fails once it ends as it should: the entry is over. */
+/** Runs a case of which something is still to be built. Fails once the case is met: the entry is over. */
 export async function runUnbuilt(
   backend: Backend,
   one: Case,

@@ -2,25 +2,15 @@
  * Runs cases on the in-memory reference. May import: the model, the rest of this folder.
  * Rule: it translates, and decides nothing.
  */
-import { parseCidrMasked } from "../../src/core/cidr.ts";
-import { matches } from "../../src/core/selector.ts";
-import { parseSelector } from "../../src/core/selector-parser.ts";
-import type { PoolFigures } from "../support/model.ts";
 import { Model } from "../support/model.ts";
 import type { Shortage } from "../support/model-allocate.ts";
 import type { Held } from "../support/model-state.ts";
 import { inspections } from "./model-inspection.ts";
+import { affinities, owners } from "./model-ownership.ts";
+import { hooks, policy } from "./model-policy.ts";
 import { seed } from "./model-seed.ts";
 import * as say from "./translation.ts";
-import type {
-  Arguments,
-  Backend,
-  OperationName,
-  Operations,
-  Outcome,
-  OwnerPreconditions,
-  World,
-} from "./vocabulary.ts";
+import type { Backend, OperationName, Operations, Outcome, World } from "./vocabulary.ts";
 
 /** Makes a fresh model per case. */
 export const modelBackend: Backend = {
@@ -143,170 +133,4 @@ function releases(model: Model): Part {
 /** What may name a handle (contract R4). */
 export function isHandle(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}$/.test(text);
-}
-
-function owners(model: Model): Part {
-  return {
-    async getAttributes({ ip }) {
-      const held = model.holderOf(ip);
-      if (held === "cooling") return { error: { kind: "inCooldown" } };
-      if (held === undefined) return say.failure("address_not_allocated");
-      const { handle, active, alternate } = held.tenure;
-      return {
-        handle: handle ?? null,
-        activeOwner: say.ownerText(active),
-        alternateOwner: say.ownerText(alternate),
-      };
-    },
-    async setOwnerAttributes({ ip, handle, updates, preconditions = {} }) {
-      if (updates === null || contradicts(updates, preconditions)) return say.failure("invalid_request");
-      const active = updates.clearActiveOwner === true ? {} : updates.activeOwner;
-      const alternate = updates.clearAlternateOwner === true ? {} : updates.alternateOwner;
-      const nobody = (mustBe: boolean | undefined) => (mustBe === true ? {} : undefined);
-      const expectedActive =
-        preconditions.expectedActiveOwner ?? nobody(preconditions.verifyActiveOwnerEmpty);
-      const expectedAlternate =
-        preconditions.expectedAlternateOwner ?? nobody(preconditions.verifyAlternateOwnerEmpty);
-      const fault = model.changeOwners(
-        { address: ip, handle },
-        { ...(active && { active }), ...(alternate && { alternate }) },
-        {
-          ...(expectedActive && { active: expectedActive }),
-          ...(expectedAlternate && { alternate: expectedAlternate }),
-        },
-      );
-      if (fault === undefined) return SUCCESS;
-      return fault === "handle_mismatch" ? { error: { kind: "handleMismatch" } } : say.failure(fault);
-    },
-    async promoteVmOwner({ network, namespace, vm, targetPod }) {
-      const fault = model.promote(vmHandle({ network, namespace, vm }), { namespace, pod: targetPod });
-      return fault === undefined ? SUCCESS : say.failure(fault);
-    },
-    async vmHandleId(args) {
-      return { handle: vmHandle(args) };
-    },
-  };
-}
-
-function contradicts(
-  updates: NonNullable<Arguments["setOwnerAttributes"]["updates"]>,
-  conditions: OwnerPreconditions,
-): boolean {
-  return [
-    updates.clearActiveOwner === true && updates.activeOwner !== undefined,
-    updates.clearAlternateOwner === true && updates.alternateOwner !== undefined,
-    conditions.verifyActiveOwnerEmpty === true && conditions.expectedActiveOwner !== undefined,
-    conditions.verifyAlternateOwnerEmpty === true && conditions.expectedAlternateOwner !== undefined,
-  ].some((isBoth) => isBoth);
-}
-
-function vmHandle({ network, namespace, vm }: Arguments["vmHandleId"]): string {
-  return `${network || "k8s-pod-network"}.vmi.${namespace}.${vm}`;
-}
-
-function affinities(model: Model): Part {
-  const releasedOr = (answer: { inUse: readonly string[] } | string): Outcome => {
-    if (typeof answer === "string") return say.failure(answer);
-    return answer.inUse.length > 0 ? say.failure("block_not_empty") : SUCCESS;
-  };
-  return {
-    async claimAffinity({ host, cidr, type }) {
-      const answer = model.claim(say.ownerName(host, type), cidr);
-      return typeof answer === "string" ? say.failure(answer) : answer;
-    },
-    releaseAffinity: async ({ host, cidr, mustBeEmpty = false }) =>
-      releasedOr(model.releaseRange(host, cidr, mustBeEmpty)),
-    releaseBlockAffinity: async ({ cidr, mustBeEmpty = false }) =>
-      releasedOr(model.releaseBlock(cidr, mustBeEmpty)),
-    releaseHostAffinities: async ({ host, type, mustBeEmpty = false }) =>
-      releasedOr(model.releaseOwner(say.ownerName(host, type), mustBeEmpty)),
-    releasePoolAffinities: async ({ cidr }) => releasedOr(model.releaseWithin(cidr)),
-    async removeHost({ host }) {
-      model.removeHost(host);
-      return SUCCESS;
-    },
-  };
-}
-
-function policy(model: Model): Part {
-  return {
-    getConfig: async () => ({ ...model.state.config }),
-    setConfig: async (patch) => (model.changeConfig(patch) ? SUCCESS : say.failure("config_conflict")),
-    configStored: async () => ({ stored: model.state.isConfigStored }),
-    async createPool(text) {
-      const pool = model.putPool(text);
-      return pool === undefined ? { error: { kind: "validation" } } : { pool };
-    },
-    updatePool: async (text) =>
-      model.putPool(text) === undefined ? { error: { kind: "validation" } } : SUCCESS,
-    async deletePool({ name }) {
-      model.drainPool(name);
-      return SUCCESS;
-    },
-    async utilization({ pools: wanted }) {
-      const pools = [...model.state.pools.values()]
-        .filter(({ name, cidr }) => wanted === undefined || wanted.includes(name) || wanted.includes(cidr))
-        .toSorted((one, other) => say.byText(one.name, other.name));
-      return { pools: pools.map((pool) => usageText(model.figuresOf(pool))) };
-    },
-    async countReserved({ cidr }) {
-      const range = parseCidrMasked(cidr);
-      return range.ok ? { reserved: Number(model.countReserved(range.value)) } : say.failure("invalid_cidr");
-    },
-    async selector({ expression, labels }) {
-      const parsed = parseSelector(expression);
-      return parsed.ok ? { match: matches(parsed.value, labels) } : { error: { kind: "selectorSyntax" } };
-    },
-  };
-}
-
-/** `inUse` counts all that is not free: allocated, cooling, and set aside for the host. */
-function usageText({ pool, blocks, ...figures }: PoolFigures) {
-  const text = (one: Omit<PoolFigures, "pool" | "blocks">) => ({
-    capacity: Number(one.capacity),
-    inUse: Number(one.allocated + one.cooling + one.hostReserved),
-    reserved: Number(one.reserved),
-    available: Number(one.available),
-  });
-  return {
-    name: pool.name,
-    cidr: pool.cidr,
-    ...text(figures),
-    blocks: blocks.map((one) => ({ cidr: one.block.name, ...text(one) })),
-  };
-}
-
-function hooks(model: Model): Part {
-  const { state } = model;
-  return {
-    async applyPool(text) {
-      if (model.putPool(text) === undefined) throw new Error(`${text.name} is no sound pool`);
-      return SUCCESS;
-    },
-    async removePool({ name }) {
-      state.pools.delete(name);
-      return SUCCESS;
-    },
-    async applyHost({ name, labels }) {
-      state.hosts.set(name, labels);
-      return SUCCESS;
-    },
-    async setReservations({ reservations }) {
-      state.reservations = reservations.flatMap(({ reservedCIDRs }) =>
-        reservedCIDRs.map((text) => {
-          const range = parseCidrMasked(text);
-          if (!range.ok) throw new Error(`${text}: ${range.error.message}`);
-          return range.value;
-        }),
-      );
-      return SUCCESS;
-    },
-    async advanceTime({ seconds }) {
-      state.now += seconds * 1000;
-      state.settle();
-      return SUCCESS;
-    },
-    // Free is derived from time: there is never anything to collect.
-    gcColdIps: async () => ({ wrote: false }),
-  };
 }

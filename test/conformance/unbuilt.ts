@@ -1,6 +1,6 @@
 /**
  * Cases whose behaviour is still to be built on some back ends although every operation in them is there.
- * May import: the vocabulary. Rule: an entry for a case that ends as expected fails; so the list only shrinks.
+ * May import: the vocabulary. Rule: an entry for a case that is met fails, so the list only shrinks.
  */
 import type { BackendName } from "./vocabulary.ts";
 

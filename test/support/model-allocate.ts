@@ -1,13 +1,13 @@
 /**
- * Allocation in the in-memory reference: automatic, for both families, and of one exact address.
+ * Automatic allocation in the in-memory reference, for both families.
  * May import: core ranges only. Order of checks: the contract's, section 4.
  */
 import { parseCidr } from "../../src/core/cidr.ts";
 import type { Family } from "../../src/core/errors.ts";
-import { claim, giveUpIfDeselected, nextBlock, recover, type SetAside } from "./model-affinities.ts";
+import { giveUpIfDeselected, nextBlock, recover, type SetAside } from "./model-affinities.ts";
 import type { ModelBlock, OwnerAttributes, Tenure } from "./model-block.ts";
 import { choosePools, type ModelPool } from "./model-pools.ts";
-import { addressOf, type Held, type ModelState } from "./model-state.ts";
+import type { Held, ModelState } from "./model-state.ts";
 
 export interface FamilyWish {
   readonly count: number;
@@ -231,7 +231,8 @@ class FamilySearch {
   }
 }
 
-function give(
+/** Gives an address to the tenant that a wish names; the host is stamped on the owner. */
+export function give(
   block: ModelBlock,
   ordinal: number,
   wish: Pick<Wish, "handle" | "host" | "attributes">,
@@ -243,37 +244,4 @@ function give(
 function putBack(block: ModelBlock, ordinal: number, before: Tenure | undefined): void {
   if (before === undefined) block.tenures.delete(ordinal);
   else block.tenures.set(ordinal, before);
-}
-
-export interface AssignWish extends Pick<Wish, "host" | "handle" | "attributes" | "maxPerHandle"> {
-  readonly address: string;
-  /** Absent: any that the pool allows. */
-  readonly use?: string | undefined;
-}
-
-/** Assigns the one address that is named, reserved or not; claims its block if there is none. */
-export function assign(state: ModelState, wish: AssignWish): Held | Refusal {
-  state.settle();
-  const address = addressOf(wish.address);
-  const pool = state.enabledPoolOf(address);
-  if (pool === undefined) return { code: "address_not_in_pool" };
-  if (wish.use !== undefined && !pool.allowedUses.includes(wish.use)) return { code: "use_not_allowed" };
-  const range = state.rangeAround(pool, address);
-  recover(state, wish.host, [pool]);
-  const block = state.blockOf(address) ?? claim(state, wish.host, range);
-  if (block === undefined) return { code: "address_outside_affinity" };
-  if (state.config.strictAffinity && block.owner !== wish.host) return { code: "address_outside_affinity" };
-  const ordinal = Number(address.value - block.range.base);
-  const tenure = block.tenures.get(ordinal);
-  const slot = block.stateOf(ordinal, state.clock);
-  if (slot === "allocated" && tenure !== undefined && wish.handle !== undefined) {
-    if (tenure.handle === wish.handle) return { block, ordinal, tenure };
-  }
-  if (slot === "cooling") return { code: "address_cooling" };
-  if (slot !== "free") return { code: "address_taken" };
-  const { handle, maxPerHandle: limit } = wish;
-  if (handle !== undefined && limit !== undefined) {
-    if (state.heldBy(handle, address.family).length >= limit) return { code: "handle_limit_reached" };
-  }
-  return { block, ordinal, tenure: give(block, ordinal, wish) };
 }

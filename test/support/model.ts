@@ -20,7 +20,8 @@ import {
   releaseRow,
   type SetAside,
 } from "./model-affinities.ts";
-import { type Answer, type AssignWish, allocate, assign, type Refusal, type Wish } from "./model-allocate.ts";
+import { type Answer, allocate, type Refusal, type Wish } from "./model-allocate.ts";
+import { type AssignWish, assign } from "./model-assign.ts";
 import type { ModelBlock } from "./model-block.ts";
 import { choosePools, type ModelPool, type PoolText, readPool } from "./model-pools.ts";
 import * as releases from "./model-release.ts";
