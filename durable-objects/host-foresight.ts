@@ -5,7 +5,7 @@
 import type { BlockCounts } from "../src/core/allocation.ts";
 import { lastAddress } from "../src/core/cidr.ts";
 import type { Considered, Family } from "../src/core/errors.ts";
-import { type FamilyGround, type ForeseenClaim, freshRoom } from "../src/core/foresight.ts";
+import { type FamilyGround, type ForeseenClaim, foresee, freshRoom } from "../src/core/foresight.ts";
 import { earliest, reservedOrdinals, reservedPositions } from "../src/core/placement.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import type { BlockView } from "../src/rpc/block.ts";
@@ -67,8 +67,15 @@ export class HostForesight {
     const roomElsewhere = new Set<string>();
     // Without others: how far the host gets by itself.
     const alone = { ...before, others: { available: 0 } };
-    if (missing <= 0) return { ground: alone, blocks: this.#blocks, roomElsewhere };
-    const others = await this.#others(pools, wanted, roomElsewhere);
+    const { allocated, claimed } = foresee(alone);
+    for (const [index, pool] of pools.entries()) {
+      const ofPool = claims[index]?.filter(({ block }) => claimed.includes(block)) ?? [];
+      for (const { block } of ofPool) {
+        this.#blocks.push(blockMet({ pool, block, isOwn: true }, this.#request.host, "used", "ok"));
+      }
+    }
+    if (allocated >= wanted) return { ground: alone, blocks: this.#blocks, roomElsewhere };
+    const others = await this.#others(pools, wanted, new Set(claimed), roomElsewhere);
     return { ground: { ...before, others }, blocks: this.#blocks, roomElsewhere };
   }
 
@@ -162,6 +169,7 @@ export class HostForesight {
   async #others(
     pools: readonly CompiledPool[],
     wanted: number,
+    claimed: ReadonlySet<string>,
     roomElsewhere: Set<string>,
   ): Promise<{ available: number; nextFreeAt?: number }> {
     let available = 0;
@@ -177,6 +185,8 @@ export class HostForesight {
         });
         const views = await Promise.all(seats.map((seat) => this.#describe(seat)));
         for (const [index, seat] of seats.entries()) {
+          // A block that would be claimed is no other's any more.
+          if (claimed.has(seat.block)) continue;
           const { counts } = views[index] as BlockView;
           nextFreeAt = earliest([nextFreeAt, counts.nextFreeAt]);
           if (counts.available > 0) roomElsewhere.add(pool.definition.name);

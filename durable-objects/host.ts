@@ -19,6 +19,7 @@ import { HostLanes } from "./host-lanes.ts";
 import { HostLooks } from "./host-looks.ts";
 import { HostMemory } from "./host-memory.ts";
 import { HostReadiness } from "./host-readiness.ts";
+import { HostRefusals } from "./host-refusals.ts";
 import { HostRemoval } from "./host-removal.ts";
 import { HostReports } from "./host-reports.ts";
 import { productionRuntime } from "./production.ts";
@@ -51,6 +52,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   readonly #context: HostContext;
   readonly #affinities: HostAffinities;
   readonly #readiness: HostReadiness;
+  readonly #refusals: HostRefusals;
   readonly #removal: HostRemoval;
   #alarmAt: number | undefined;
   /** Requests under way by handle and key: two with one key join. */
@@ -69,6 +71,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     const lanes = new HostLanes(runtime);
     this.#context = { store: this.#store, memory: this.#memory, runtime, reports, confirmations, lanes };
     this.#readiness = new HostReadiness(this.#context);
+    this.#refusals = new HostRefusals(runtime);
     this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
     this.#removal = new HostRemoval(this.#context, this.#affinities, arm);
   }
@@ -262,6 +265,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
 
   #refused<E extends Rejection>(refusal: E): { readonly ok: false; readonly error: E } {
     this.#memory.refused(refusal.code, this.#runtime.now());
+    this.#refusals.note(this.#name ?? "", refusal);
     return err(refusal);
   }
 

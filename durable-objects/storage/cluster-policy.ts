@@ -3,6 +3,7 @@
  * May import: core, the store. Rule: the version rises with every change, in the same transaction.
  */
 import { defaultConfig } from "../../src/core/config.ts";
+import type { PolicyChange } from "../../src/core/events.ts";
 import { invariant } from "../../src/core/invariant.ts";
 import type { Config, Policy, PoolDefinition, ReservationDefinition } from "../../src/core/policy.ts";
 import { INCARNATION_END } from "./cluster-schema.ts";
@@ -44,11 +45,14 @@ const CONFIG_NAME = "default";
 
 export class PolicyRows {
   readonly #store: Store;
+  readonly #noted: (change: PolicyChange) => void;
   /** A hint: the policy of that version never changes, so it may be kept. */
   #kept: Policy | undefined;
 
-  constructor(store: Store) {
+  /** `noted` hears of each change, in the transaction that makes it. */
+  constructor(store: Store, noted: (change: PolicyChange) => void) {
     this.#store = store;
+    this.#noted = noted;
   }
 
   /** Reads the numbers; where nothing is stored yet, those of a new deployment. */
@@ -129,6 +133,7 @@ export class PolicyRows {
       JSON.stringify(next),
     );
     this.put(numbers, { version: numbers.version + 1 });
+    this.#noted({ kind, before: current, after: next } as PolicyChange);
     return next;
   }
 
@@ -137,6 +142,7 @@ export class PolicyRows {
    * Why: whatever pool comes to that range has higher epochs and sequence numbers than this one gave out.
    */
   removePool(numbers: ClusterNumbers, name: string): ClusterNumbers {
+    this.#noted({ kind: "pool", before: this.find("pool", name), after: undefined });
     this.#store.write("DELETE FROM definition WHERE kind = 'pool' AND name = ?", name);
     const next = { version: numbers.version + 1, incarnation: numbers.incarnation + 1 };
     this.put(numbers, next);
@@ -145,6 +151,7 @@ export class PolicyRows {
 
   /** Removes a reservation and stores the next version: two rows. */
   removeReservation(numbers: ClusterNumbers, name: string): void {
+    this.#noted({ kind: "reservation", before: this.find("reservation", name), after: undefined });
     this.#store.write("DELETE FROM definition WHERE kind = 'reservation' AND name = ?", name);
     this.put(numbers, { version: numbers.version + 1 });
   }

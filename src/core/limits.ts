@@ -87,6 +87,9 @@ export const AFFINITY_BLOCKS_MAX = 256;
 export const CONSIDERED_REFUSAL_MAX = 64;
 export const CONSIDERED_EXPLANATION_MAX = 256;
 
+/** Events that are kept of refusals, and of all else, however old: a day and more of a quiet deployment. */
+export const EVENTS_KEPT_MIN = 10_000;
+
 /** Items of a page. */
 export const PAGE_SIZE_DEFAULT = 100;
 export const PAGE_SIZE_MAX = 1000;
