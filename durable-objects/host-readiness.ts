@@ -72,6 +72,7 @@ export class HostReadiness {
       const code = choice.ok ? "no_pool_selects_host" : choice.error.code;
       return unready(false, rejection(code, none) as ReadinessRefusal);
     }
+    if (this.#host.memory.isRemoving) return unready(true, rejection("host_removing", { host }));
     if (!isLeased) return unready(true, rejection("policy_unavailable", {}));
     const { maintenance, maintenanceReason: reason } = policy.config;
     if (maintenance) return unready(true, rejection("maintenance", reason === undefined ? {} : { reason }));

@@ -40,6 +40,8 @@ export class HostRemoval {
   readonly #host: HostContext;
   readonly #affinities: HostAffinities;
   readonly #arm: (at: number) => void;
+  /** The revision of the removal that Cluster's directory has heard of. */
+  #told: number | undefined;
 
   constructor(host: HostContext, affinities: HostAffinities, arm: (at: number) => void) {
     this.#host = host;
@@ -80,6 +82,7 @@ export class HostRemoval {
     const { memory, runtime, store } = this.#host;
     const name = memory.registration?.gone?.host;
     if (name === undefined || !memory.isRemoving) return undefined;
+    await this.#tell(name);
     const leased = await runtime.policy.current(runtime.now());
     if (leased === undefined) return RETRY_MS;
     const rows = readAffinities(store).slice(0, SLICE_ROWS);
@@ -158,6 +161,17 @@ export class HostRemoval {
     const { epoch } = fresh.value;
     const order = { owner, target, block, epoch, mustBeEmpty: false, cooldownMs, onlyIf: isStill };
     await this.#affinities.release(order);
+  }
+
+  /** Cluster's directory says that the host is being removed; losing it costs a wrong count until the next slice. */
+  async #tell(host: string): Promise<void> {
+    const { memory, runtime } = this.#host;
+    const { registration } = memory;
+    if (registration === undefined || registration.revision === this.#told) return;
+    const { labels, revision } = registration;
+    const entry = { host, registered: true, removing: true, labels, revision };
+    const told = await again(this.#host, () => runtime.ports.cluster().enrol(entry));
+    if (told.kind === "answered") this.#told = revision;
   }
 
   /** Nothing is left: Cluster's directory follows, then the host is forgotten, but for its incarnations. */

@@ -3,7 +3,6 @@
  * May import: core, rpc, the store. Rule: it may list a host too much, never one too little.
  */
 import type { Attributes } from "../../src/core/allocation.ts";
-import { changedFields, type EventDraft } from "../../src/core/events.ts";
 import type { ClusterPort, HostEntry } from "../../src/rpc/cluster.ts";
 import type { SqlRow, Store } from "./store.ts";
 
@@ -14,12 +13,13 @@ interface HostRow extends SqlRow {
   labels: string;
   revision: number;
   enrolled_at: number;
+  removing: number;
 }
 
 /** What a Host says of itself. */
 type Enrolment = Parameters<ClusterPort["enrol"]>[0];
 
-const COLUMNS = "name, kind, registered, labels, revision, enrolled_at";
+const COLUMNS = "name, kind, registered, labels, revision, enrolled_at, removing";
 const VIRTUAL_PREFIX = "virtual:";
 
 export class HostRows {
@@ -30,36 +30,38 @@ export class HostRows {
   }
 
   /**
-   * Enters a host, or what changed about it: one row; nothing is written where nothing changed. Returns
-   * what has happened by it: a registration, with what changed of the labels, or its end.
+   * Enters a host, or what changed about it: one row; nothing is written where nothing changed.
    * Invariant: what the host said at a later revision of its registration is not undone by a late message.
    */
-  enrol(entry: Enrolment, now: number): EventDraft | undefined {
-    const { host, registered, revision = 0 } = entry;
+  enrol(entry: Enrolment, now: number): void {
+    const { host, registered, revision = 0, removing = false } = entry;
     const labels = JSON.stringify(sorted(entry.labels));
     const row = this.#store.row<HostRow>(`SELECT ${COLUMNS} FROM host WHERE name = ?`, host);
-    const isSame = row !== undefined && row.registered === Number(registered) && row.labels === labels;
-    if (row !== undefined && (row.revision > revision || (isSame && row.revision === revision))) {
-      return undefined;
-    }
+    const isSame =
+      row?.registered === Number(registered) && row.labels === labels && row.removing === Number(removing);
+    if (row !== undefined && (row.revision > revision || (isSame && row.revision === revision))) return;
     this.#store.write(
-      `INSERT INTO host (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)
+      `INSERT INTO host (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (name) DO UPDATE SET
-         registered = excluded.registered, labels = excluded.labels, revision = excluded.revision`,
+         registered = excluded.registered, labels = excluded.labels, revision = excluded.revision,
+         removing = excluded.removing`,
       host,
       host.startsWith(VIRTUAL_PREFIX) ? "virtual" : "host",
       Number(registered),
       labels,
       revision,
       now,
+      Number(removing),
     );
-    return isSame ? undefined : happened(entry, row, now);
   }
 
-  /** Counts the registered hosts; virtual owners are none. */
-  registered(): number {
-    const query = "SELECT count(*) AS count FROM host WHERE kind = 'host' AND registered = 1";
-    return this.#store.row<{ count: number }>(query)?.count ?? 0;
+  /** Counts the registered hosts, those that are being removed apart; virtual owners are none. */
+  counts(): { readonly active: number; readonly removing: number } {
+    const query = `SELECT count(*) AS total, sum(removing) AS removing
+      FROM host WHERE kind = 'host' AND registered = 1`;
+    const row = this.#store.row<{ total: number; removing: number | null }>(query);
+    const removing = row?.removing ?? 0;
+    return { active: (row?.total ?? 0) - removing, removing };
   }
 
   /** Reads the hosts after a name, in the order of names. */
@@ -70,20 +72,10 @@ export class HostRows {
       kind: row.kind,
       registered: row.registered === 1,
       labels: JSON.parse(row.labels) as Attributes,
+      removing: row.removing === 1,
       enrolledAt: row.enrolled_at,
     }));
   }
-}
-
-function happened(
-  { host, registered, labels }: Enrolment,
-  row: HostRow | undefined,
-  at: number,
-): EventDraft | undefined {
-  const was = row?.registered === 1 ? (JSON.parse(row.labels) as Attributes) : undefined;
-  if (!registered && was === undefined) return undefined;
-  const type = registered ? "host_registered" : "host_removed";
-  return { at, type, severity: "info", host, ...changedFields(was, registered ? labels : undefined) };
 }
 
 /** Puts labels in one order, so that equal ones are equal as text. */

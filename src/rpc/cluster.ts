@@ -4,7 +4,6 @@
  */
 import type { Attributes } from "../core/allocation.ts";
 import type { Rejection } from "../core/errors.ts";
-import type { RecentEvent, RefusalRow } from "../core/events.ts";
 import type { Config, Policy, PoolDefinition, ReservationDefinition } from "../core/policy.ts";
 import type { Result } from "../core/result.ts";
 
@@ -22,29 +21,18 @@ export interface WriteGuard {
   readonly mustNotExist?: boolean;
   /** Who writes, e.g. `token:ops`. */
   readonly by: string;
-  /** With which request; stands in the event. */
-  readonly requestId?: string;
 }
 
 export interface HostEntry {
   readonly host: string;
   readonly kind: "host" | "virtual";
   readonly registered: boolean;
+  readonly removing: boolean;
   readonly labels: Attributes;
   readonly enrolledAt: number;
 }
 
 type GuardRefusal = "revision_mismatch" | "already_exists" | "policy_unavailable";
-
-/** Which events are wanted; each absent filter takes all. Units: milliseconds since 1970. */
-export interface EventFilter {
-  readonly type?: string;
-  readonly severity?: string;
-  readonly host?: string;
-  readonly pool?: string;
-  readonly code?: string;
-  readonly since?: number;
-}
 
 /** Bodies as parsed at the edge; their fields are those of PoolSpec, PoolPatch, ConfigPatch, ReservationSpec. */
 export type SpecFields = Readonly<Record<string, unknown>>;
@@ -123,24 +111,14 @@ export interface ClusterPort {
   status(request: object): Promise<{
     readonly deploymentId: string;
     readonly hostsActive: number;
-    /** By what hosts have told: at most a few seconds late. */
-    readonly refusalsLast10Minutes: number;
+    readonly hostsRemoving: number;
   }>;
-  /** A Host tells what it refused since it told last; a message that came before counts once. */
-  refusals(request: {
-    readonly host: string;
-    /** Names this message. */
-    readonly message: string;
-    readonly rows: readonly RefusalRow[];
-  }): Promise<{ readonly heard: true }>;
-  /** What happened lately, newest first. */
-  listEvents(
-    request: EventFilter & { readonly before?: number; readonly limit: number },
-  ): Promise<{ readonly events: readonly RecentEvent[]; readonly next?: number }>;
-  /** A host enters itself before its first row of any kind, and again when its labels change. */
+  /** A host enters itself before its first row of any kind, and again when its labels or its state change. */
   enrol(request: {
     readonly host: string;
     readonly registered: boolean;
+    /** Declared gone, and not yet over. Absent: no. */
+    readonly removing?: boolean;
     readonly labels: Attributes;
     /** Of the host's registration; an older one than is stored changes nothing. Absent: 0. */
     readonly revision?: number;

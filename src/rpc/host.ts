@@ -193,6 +193,7 @@ export interface HostView {
 export type ReadinessRefusal = Extract<
   AllocateRefusal,
   Rejection<
+    | "host_removing"
     | "no_qualified_pool"
     | "no_pool_selects_host"
     | "block_limit_reached"

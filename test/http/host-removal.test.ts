@@ -44,6 +44,10 @@ it("answers 202 with what is left, and refuses the host new addresses", async ()
   expect(held.body.items).toHaveLength(3);
   const listed = await expectStatus(call("GET", "/v1/hosts?state=removing"), 200);
   expect(listed.body.items).toMatchObject([{ name: "node-1", allocationsLeft: 3 }]);
+  const readiness = await expectStatus(call("GET", "/v1/hosts/node-1/readiness"), 200);
+  expect(readiness.body).toMatchObject({ ready: false, ipv4: { ready: false, code: "host_removing" } });
+  const status = await expectStatus(call("GET", "/v1/status"), 200);
+  expect(status.body.hosts).toMatchObject({ active: 0, removing: 1 });
   const again = await expectStatus(call("DELETE", "/v1/hosts/node-1"), 202);
   expect(again.body.revision).toBe(body.revision);
 }, 60_000);

@@ -20,8 +20,11 @@ const CAPABILITIES = [
   "exact_utilization",
   "handle_limits",
   "host_readiness",
+  "host_removal",
   "idempotency_keys",
   "partial_allocations",
+  "pool_drain",
+  "pool_split",
   "reservations",
   "route_wait",
 ];
@@ -38,7 +41,7 @@ export const getStatus = operation(
     mutates: false,
   },
   async (_input, call) => {
-    const [policy, { deploymentId, hostsActive }, leased] = await Promise.all([
+    const [policy, { deploymentId, hostsActive, hostsRemoving }, leased] = await Promise.all([
       storedPolicy(call),
       call.ports.cluster().status({}),
       leaseSoon(call),
@@ -60,7 +63,7 @@ export const getStatus = operation(
       config: configOnWire(policy.config),
       warnings: warningsOf({ policy, usages, hostsActive, isLeased, isOpen }),
       pools: usages.map(({ pool, usage }) => usageOnWire(pool, usage)),
-      hosts: { active: hostsActive, silent: 0, removing: 0 },
+      hosts: { active: hostsActive, silent: 0, removing: hostsRemoving },
     });
   },
 );
