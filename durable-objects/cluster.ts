@@ -7,6 +7,7 @@ import { DurableObject } from "cloudflare:workers";
 import { changeConfig } from "../src/core/config.ts";
 import type { Revised, Stamp } from "../src/core/definition.ts";
 import { type Rejection, rejection } from "../src/core/errors.ts";
+import { type PolicyChange, policyEvent } from "../src/core/events.ts";
 import { invariant } from "../src/core/invariant.ts";
 import { PAGE_SIZE_MAX, POOLS_MAX, RESERVATIONS_MAX } from "../src/core/limits.ts";
 import { changePool, definePool, type PoolSpec, replacePool } from "../src/core/pool.ts";
@@ -17,6 +18,7 @@ import type { ClusterPort, LeaseAnswer, WriteGuard } from "../src/rpc/cluster.ts
 import { ClusterPools } from "./cluster-pools.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
+import { EventRows } from "./storage/cluster-events.ts";
 import { HostRows } from "./storage/cluster-hosts.ts";
 import { type ClusterNumbers, PolicyRows } from "./storage/cluster-policy.ts";
 import type { PoolOrder } from "./storage/cluster-pools.ts";
@@ -28,6 +30,9 @@ type Request<M extends keyof ClusterPort> = Parameters<ClusterPort[M]>[0];
 
 /** How long the alarm waits before it tries again what it could not do, ms. */
 const ALARM_RETRY_MS = 5_000;
+
+/** What the state of the service counts as lately, ms. */
+const REFUSALS_TOLD_MS = 600_000;
 
 /** Committed, but nobody can say when all allocations obey it. */
 interface Unanswerable {
@@ -41,6 +46,9 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
   readonly #policy: PolicyRows;
   readonly #hosts: HostRows;
   readonly #pools: ClusterPools;
+  readonly #events: EventRows;
+  /** What the transaction that runs has changed; its events are written with it. */
+  #changes: PolicyChange[] = [];
   #alarmAt: number | undefined;
   /** The stored alarm is known to be there, or not to be needed. */
   #isSure = false;
@@ -49,7 +57,8 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     super(ctx, env);
     this.#runtime = runtime;
     this.#store = new Store(ctx.storage, CLUSTER_MIGRATIONS);
-    this.#policy = new PolicyRows(this.#store);
+    this.#policy = new PolicyRows(this.#store, (change) => this.#changes.push(change));
+    this.#events = new EventRows(this.#store);
     this.#hosts = new HostRows(this.#store);
     this.#pools = new ClusterPools(runtime, this.#store, this.#policy, (at) => this.#arm(at));
   }
@@ -206,22 +215,42 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
   async enrol(request: Request<"enrol">): Promise<void> {
     this.#store.countCall("enrol");
     const now = this.#runtime.now();
-    this.#store.transaction(() => this.#hosts.enrol(request, now));
+    this.#store.transaction(() => {
+      const event = this.#hosts.enrol(request, now);
+      if (event !== undefined) this.#events.append(event);
+    });
   }
 
   /** The id of the deployment is drawn at the first question, and stays. */
   async status(): Answer<"status"> {
     this.#store.countCall("status");
     const { active: hostsActive, removing: hostsRemoving } = this.#hosts.counts();
+    const refusalsLast10Minutes = this.#events.refusedSince(this.#runtime.now() - REFUSALS_TOLD_MS);
     const read = () => this.#store.row<{ name: string }>("SELECT name FROM deployment WHERE id = 1")?.name;
     const known = read();
-    if (known !== undefined) return { deploymentId: known, hostsActive, hostsRemoving };
+    if (known !== undefined)
+      return { deploymentId: known, hostsActive, hostsRemoving, refusalsLast10Minutes };
     const drawn = this.#runtime.unique();
     const deploymentId = this.#store.transaction(() => {
       this.#store.write("INSERT OR IGNORE INTO deployment (id, name) VALUES (1, ?)", drawn);
       return read() ?? drawn;
     });
-    return { deploymentId, hostsActive, hostsRemoving };
+    return { deploymentId, hostsActive, hostsRemoving, refusalsLast10Minutes };
+  }
+
+  async refusals({ host, message, rows }: Request<"refusals">): Answer<"refusals"> {
+    this.#store.countCall("refusals");
+    this.#store.transaction(() => this.#events.refusals(host, message, rows));
+    return { heard: true };
+  }
+
+  async listEvents({ before, limit, ...filter }: Request<"listEvents">): Answer<"listEvents"> {
+    this.#store.countCall("listEvents");
+    invariant(Number.isInteger(limit) && limit >= 1 && limit <= PAGE_SIZE_MAX, "a page has 1 to 1000 items");
+    const found = this.#events.before(before, filter, limit + 1);
+    const events = found.slice(0, limit);
+    const next = events.at(-1)?.id;
+    return found.length <= limit || next === undefined ? { events } : { events, next };
   }
 
   async listHosts({ after = "", limit }: Request<"listHosts">): Answer<"listHosts"> {
@@ -252,7 +281,13 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     return this.#store.counters;
   }
 
+  /** Writes the events of what this transaction changed. */
+  #tell(by: Parameters<typeof policyEvent>[1]): void {
+    for (const change of this.#changes) this.#events.append(policyEvent(change, by));
+  }
+
   #transaction<T>(work: () => T): T {
+    this.#changes = [];
     try {
       return this.#store.transaction(work);
     } catch (failure) {
@@ -263,7 +298,11 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
 
   #remove(drained: Request<"poolDrained">): "removed" | "kept" {
     const now = this.#runtime.now();
-    return this.#store.transaction(() => this.#pools.remove(this.#policy.numbers(now), drained));
+    return this.#transaction(() => {
+      const removed = this.#pools.remove(this.#policy.numbers(now), drained);
+      this.#tell({ at: now });
+      return removed;
+    });
   }
 
   /** At the first event of an instance, or after a failure: an alarm that was lost for good is set again. */
@@ -289,14 +328,16 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
   /** Commits a decision, then waits out the leases; a refusal changed nothing and waits for nothing. */
   async #write<R extends { readonly ok: boolean }>(
     method: keyof ClusterPort,
-    { by }: WriteGuard,
+    { by, requestId }: WriteGuard,
     decide: (numbers: ClusterNumbers, stamp: Stamp) => R,
   ): Promise<R | Unanswerable> {
     this.#store.countCall(method);
     const now = this.#runtime.now();
     const { horizon, decided } = this.#transaction(() => {
       const numbers = this.#policy.numbers(now);
-      return { horizon: numbers.horizon, decided: decide(numbers, { now, by }) };
+      const outcome = { horizon: numbers.horizon, decided: decide(numbers, { now, by }) };
+      this.#tell({ at: now, actor: by, requestId });
+      return outcome;
     });
     if (!decided.ok || (await this.#waitOut(horizon))) return decided;
     return err(rejection("policy_unavailable", {}, 1));

@@ -3,6 +3,7 @@
  * May import: core, rpc, the store. Rule: it may list a host too much, never one too little.
  */
 import type { Attributes } from "../../src/core/allocation.ts";
+import { changedFields, type EventDraft } from "../../src/core/events.ts";
 import type { ClusterPort, HostEntry } from "../../src/rpc/cluster.ts";
 import type { SqlRow, Store } from "./store.ts";
 
@@ -30,16 +31,19 @@ export class HostRows {
   }
 
   /**
-   * Enters a host, or what changed about it: one row; nothing is written where nothing changed.
+   * Enters a host, or what changed about it: one row; nothing is written where nothing changed. Returns
+   * what has happened by it: a registration, with what changed of the labels, or its end.
    * Invariant: what the host said at a later revision of its registration is not undone by a late message.
    */
-  enrol(entry: Enrolment, now: number): void {
+  enrol(entry: Enrolment, now: number): EventDraft | undefined {
     const { host, registered, revision = 0, removing = false } = entry;
     const labels = JSON.stringify(sorted(entry.labels));
     const row = this.#store.row<HostRow>(`SELECT ${COLUMNS} FROM host WHERE name = ?`, host);
     const isSame =
       row?.registered === Number(registered) && row.labels === labels && row.removing === Number(removing);
-    if (row !== undefined && (row.revision > revision || (isSame && row.revision === revision))) return;
+    if (row !== undefined && (row.revision > revision || (isSame && row.revision === revision))) {
+      return undefined;
+    }
     this.#store.write(
       `INSERT INTO host (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (name) DO UPDATE SET
@@ -53,6 +57,7 @@ export class HostRows {
       now,
       Number(removing),
     );
+    return isSame ? undefined : happened(entry, row, now);
   }
 
   /** Counts the registered hosts, those that are being removed apart; virtual owners are none. */
@@ -76,6 +81,19 @@ export class HostRows {
       enrolledAt: row.enrolled_at,
     }));
   }
+}
+
+function happened(
+  { host, registered, labels, removing = false }: Enrolment,
+  row: HostRow | undefined,
+  at: number,
+): EventDraft | undefined {
+  const was = row?.registered === 1 ? (JSON.parse(row.labels) as Attributes) : undefined;
+  // A removal is told when it begins; its end is no news.
+  const isGoing = removing || !registered;
+  if (isGoing && (was === undefined || row?.removing === 1)) return undefined;
+  const type = isGoing ? "host_removed" : "host_registered";
+  return { at, type, severity: "info", host, ...changedFields(was, isGoing ? undefined : labels) };
 }
 
 /** Puts labels in one order, so that equal ones are equal as text. */

@@ -61,5 +61,20 @@ export const CLUSTER_MIGRATIONS: Migrations = [
       body TEXT NOT NULL CHECK (json_valid(body))
     ) STRICT, WITHOUT ROWID`,
   ],
+  // What happened lately; `told` names the message of a Host that a row came with.
+  [
+    `CREATE TABLE event (
+      id INTEGER PRIMARY KEY,
+      at INTEGER NOT NULL CHECK (at >= 0),
+      type TEXT NOT NULL,
+      severity TEXT NOT NULL CHECK (severity IN ('info', 'warning', 'error')),
+      host TEXT,
+      pool TEXT,
+      code TEXT,
+      count INTEGER NOT NULL CHECK (count >= 1),
+      told TEXT,
+      body TEXT NOT NULL CHECK (json_valid(body))
+    ) STRICT`,
+  ],
   ["ALTER TABLE host ADD COLUMN removing INTEGER NOT NULL DEFAULT 0 CHECK (removing IN (0, 1))"],
 ];

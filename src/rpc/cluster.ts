@@ -4,6 +4,7 @@
  */
 import type { Attributes } from "../core/allocation.ts";
 import type { Rejection } from "../core/errors.ts";
+import type { RecentEvent, RefusalRow } from "../core/events.ts";
 import type { Config, Policy, PoolDefinition, ReservationDefinition } from "../core/policy.ts";
 import type { Result } from "../core/result.ts";
 
@@ -21,6 +22,8 @@ export interface WriteGuard {
   readonly mustNotExist?: boolean;
   /** Who writes, e.g. `token:ops`. */
   readonly by: string;
+  /** With which request; stands in the event. */
+  readonly requestId?: string;
 }
 
 export interface HostEntry {
@@ -33,6 +36,16 @@ export interface HostEntry {
 }
 
 type GuardRefusal = "revision_mismatch" | "already_exists" | "policy_unavailable";
+
+/** Which events are wanted; each absent filter takes all. Units: milliseconds since 1970. */
+export interface EventFilter {
+  readonly type?: string;
+  readonly severity?: string;
+  readonly host?: string;
+  readonly pool?: string;
+  readonly code?: string;
+  readonly since?: number;
+}
 
 /** Bodies as parsed at the edge; their fields are those of PoolSpec, PoolPatch, ConfigPatch, ReservationSpec. */
 export type SpecFields = Readonly<Record<string, unknown>>;
@@ -112,7 +125,20 @@ export interface ClusterPort {
     readonly deploymentId: string;
     readonly hostsActive: number;
     readonly hostsRemoving: number;
+    /** By what hosts have told: at most a few seconds late. */
+    readonly refusalsLast10Minutes: number;
   }>;
+  /** A Host tells what it refused since it told last; a message that came before counts once. */
+  refusals(request: {
+    readonly host: string;
+    /** Names this message. */
+    readonly message: string;
+    readonly rows: readonly RefusalRow[];
+  }): Promise<{ readonly heard: true }>;
+  /** What happened lately, newest first. */
+  listEvents(
+    request: EventFilter & { readonly before?: number; readonly limit: number },
+  ): Promise<{ readonly events: readonly RecentEvent[]; readonly next?: number }>;
   /** A host enters itself before its first row of any kind, and again when its labels or its state change. */
   enrol(request: {
     readonly host: string;
