@@ -67,6 +67,9 @@ describe("an agent", () => {
     const assign = await two("PUT", `/v1/allocations/${address}`, { host: "node-2", handle: "x" });
     expect(assign.body.code).toBe("address_taken");
     expect(assign.body.evidence).toEqual({ address, state: "allocated" });
+    const guessed = await two("PUT", `/v1/allocations/${address}`, { host: "node-2", handle: "theirs" });
+    expect(guessed.body.code).toBe("address_taken");
+    expect(guessed.body.evidence).toEqual({ address, state: "allocated" });
     await expectStatus(admin("DELETE", "/v1/handles/theirs"), 200);
   });
 

@@ -6,6 +6,7 @@ import { fingerprintUnder } from "../digest.ts";
 import { present } from "../omit-absent.ts";
 import { operation, reply } from "../operation.ts";
 import { allocationOnWire } from "../present/allocation.ts";
+import { isWithinReach } from "../reading/reach.ts";
 import { components } from "../schemas/components.ts";
 import { addressParams } from "../schemas/parameters.ts";
 import { assignReview, keyOf, withHost } from "../writing/allocating.ts";
@@ -64,6 +65,9 @@ export const assignAddress = operation(
     });
     if (!assigned.ok) return withoutHolder(assigned.error, call.principal);
     const { created, replayed, address: placed } = assigned.value;
+    // A guessed handle shows an agent nothing of what it does not reach.
+    if (!isWithinReach(call.principal, placed.record))
+      return rejection("address_taken", { address, state: placed.record.state });
     // A replay gives the first answer again, with its status.
     return reply(created || replayed ? 201 : 200, allocationOnWire(placed));
   },
