@@ -4,8 +4,10 @@
  */
 import { allocate } from "./routes/allocate.ts";
 import { assignAddress } from "./routes/assign-address.ts";
+import { changeOwner } from "./routes/change-owner.ts";
 import { deleteReservation } from "./routes/delete-reservation.ts";
 import { drainPool } from "./routes/drain-pool.ts";
+import { getAddress } from "./routes/get-address.ts";
 import { getAllocation } from "./routes/get-allocation.ts";
 import { getBlock } from "./routes/get-block.ts";
 import { getConfig } from "./routes/get-config.ts";
@@ -33,6 +35,7 @@ import { releaseHandle } from "./routes/release-handle.ts";
 import { removeHost } from "./routes/remove-host.ts";
 import { splitPool } from "./routes/split-pool.ts";
 import { updateConfig } from "./routes/update-config.ts";
+import { updateOwners } from "./routes/update-owners.ts";
 import { updatePool } from "./routes/update-pool.ts";
 import { whoAmI } from "./routes/who-am-i.ts";
 
@@ -64,9 +67,12 @@ export const OPERATIONS = [
   getAllocation,
   assignAddress,
   releaseAddress,
+  updateOwners,
+  changeOwner,
   release,
   getHandle,
   releaseHandle,
+  getAddress,
   listBlocks,
   getBlock,
   listRoutes,

@@ -95,9 +95,9 @@ describe("with credentials", () => {
 
   const roles = {
     readers: `getConfig listPools getPool listReservations getReservation listHosts getHost listAllocations
-      getAllocation listBlocks getBlock getStatus getUtilization listRoutes`,
+      getAllocation listBlocks getBlock getStatus getUtilization listRoutes getAddress`,
     agents: `getHost getHostReadiness putHost allocate listAllocations getAllocation assignAddress releaseAddress release getHandle
-      releaseHandle`,
+      releaseHandle changeOwner updateOwners`,
     all: "getHealth getReady whoAmI",
   };
   const named = (list: string) => list.split(/\s+/);

@@ -2,9 +2,11 @@
  * Every component of openapi.yaml under its contract name, and the types of their values.
  * May import: the schema files. A schema that is no component must not be nested in one.
  */
+import * as affinity from "./affinity.ts";
 import * as allocation from "./allocation.ts";
 import * as block from "./block.ts";
 import * as host from "./host.ts";
+import * as ownership from "./ownership.ts";
 import * as policy from "./policy.ts";
 import * as problem from "./problem.ts";
 import * as status from "./status.ts";
@@ -14,9 +16,11 @@ import type { z } from "./zod.ts";
 export const components = {
   ...problem,
   ...allocation,
+  ...ownership,
   ...policy,
   ...host,
   ...block,
+  ...affinity,
   ...system,
   ...status,
 } as const;

@@ -3,7 +3,7 @@
  * May import: core and the schema library. Bounds come from core/limits.ts only.
  */
 import { formatAddress, parseAddress } from "../../core/address.ts";
-import { blockName, parseBlockName, parseCidrMasked } from "../../core/cidr.ts";
+import { blockName, formatCidr, parseBlockName, parseCidr, parseCidrMasked } from "../../core/cidr.ts";
 import type { FieldFaultCode } from "../../core/errors.ts";
 import * as limits from "../../core/limits.ts";
 import { z } from "./zod.ts";
@@ -108,6 +108,23 @@ export function cidrAsGiven() {
     example: "10.244.3.0/26",
     description: "masked CIDR",
   });
+}
+
+/** A range of blocks; comes out in canonical text. Rejects: host bits, with the range that may be meant. */
+export function blockRange() {
+  return z
+    .string()
+    .transform((text, ctx) => {
+      const parsed = parseCidr(text);
+      if (parsed.ok) return formatCidr(parsed.value);
+      return faulty(ctx, { fault: parsed.error.code }, parsed.error.message);
+    })
+    .openapi({
+      type: "string",
+      maxLength: limits.CIDR_TEXT_MAX,
+      example: "10.244.3.0/26",
+      description: "masked CIDR",
+    });
 }
 
 /** A reserved range: a CIDR whose host bits are masked, or a bare address. */

@@ -58,7 +58,8 @@ interface Judged {
   readonly release: KeyRelease;
 }
 
-function rowsByBlock(rows: readonly KeyRow[]): KeyRow[][] {
+/** Groups the rows of a handle by the block that they point at. */
+export function rowsByBlock(rows: readonly KeyRow[]): KeyRow[][] {
   const blocks = new Map<string, KeyRow[]>();
   for (const row of rows) blocks.set(row.block, [...(blocks.get(row.block) ?? []), row]);
   return [...blocks.values()];

@@ -286,6 +286,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/allocations/{address}/owners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change the owners of an address */
+        patch: operations["updateOwners"];
+        trace?: never;
+    };
+    "/v1/owner-changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Change one owner of all addresses of a handle */
+        post: operations["changeOwner"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/releases": {
         parameters: {
             query?: never;
@@ -316,6 +350,23 @@ export interface paths {
         post?: never;
         /** Release what a handle holds */
         delete: operations["releaseHandle"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/addresses/{address}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read everything about an address */
+        get: operations["getAddress"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -690,6 +741,144 @@ export interface components {
             alreadyFree: number;
             rejected: number;
             results: components["schemas"]["ReleaseOutcome"][];
+        };
+        AddressView: {
+            /**
+             * @description IPv4 or IPv6 address; any RFC 4291 spelling in, RFC 5952 out
+             * @example 10.244.3.17
+             */
+            address: string;
+            /** @enum {integer} */
+            family: 4 | 6;
+            /** @description open set: free, allocated, cooling, host_reserved, no_block, not_in_any_pool; ignore values you do not know */
+            state: string;
+            /** @description could be handed out automatically now */
+            allocatable?: boolean;
+            /** @description why not: allocated, cooling, reserved, host_reserved, pool_disabled, pool_draining, manual_only, block_draining, no_pool */
+            reason?: string;
+            pool?: string;
+            block?: string;
+            blockOwner?: string;
+            reservations: string[];
+            allocation?: components["schemas"]["Allocation"];
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            freeAt?: string;
+            leak?: components["schemas"]["Leak"];
+            tenures: components["schemas"]["Tenure"][];
+            tenuresComplete: boolean;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            asOf: string;
+        };
+        Leak: {
+            /**
+             * @description IPv4 or IPv6 address; any RFC 4291 spelling in, RFC 5952 out
+             * @example 10.244.3.17
+             */
+            address: string;
+            handle: string;
+            host: string;
+            pool?: string;
+            /** @description open set: workload, vm, tunnel, load_balancer, external; ignore values you do not know */
+            kind?: string;
+            /** @description open set: candidate, confirmed, held, released; ignore values you do not know */
+            state: string;
+            /** @description open set: grace_period, evidence_stale, evidence_never, handle_partly_alive, breaker_open, paused, host_removing, none; ignore values you do not know */
+            reason?: string;
+            detail?: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            firstAbsentAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            lastAbsentAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            releasableAt?: string;
+            observations: number;
+            attributes?: {
+                [key: string]: string;
+            };
+            /** Format: int64 */
+            sequenceNumber: number;
+        };
+        Tenure: {
+            host: string;
+            handle?: string;
+            attributes?: {
+                [key: string]: string;
+            };
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            allocatedAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            releasedAt?: string;
+            /** @description open set: caller, collector, drain, operator; ignore values you do not know */
+            releasedBy?: string;
+            /** Format: int64 */
+            sequenceNumber?: number;
+        };
+        OwnerChangeRequest: {
+            /** @example k8s-pod-network.4f1c */
+            handle: string;
+            /** @enum {string} */
+            change: "promote" | "clear";
+            owner: components["schemas"]["OwnerRef"];
+            /** @description Absent means False. */
+            releaseWhenUnowned?: boolean;
+        };
+        OwnerRef: {
+            namespace: string;
+            pod: string;
+        };
+        OwnerChangeResult: {
+            changed: number;
+            unchanged: number;
+            released: number;
+            allocations?: components["schemas"]["Allocation"][];
+        };
+        OwnerUpdate: {
+            /** @example k8s-pod-network.4f1c */
+            handle: string;
+            setActive?: {
+                [key: string]: string;
+            };
+            /** @description Absent means False. */
+            clearActive?: boolean;
+            setAlternate?: {
+                [key: string]: string;
+            };
+            /** @description Absent means False. */
+            clearAlternate?: boolean;
+            expectActive?: components["schemas"]["OwnerRef"];
+            /** @description Absent means False. */
+            expectActiveEmpty?: boolean;
+            expectAlternate?: components["schemas"]["OwnerRef"];
+            /** @description Absent means False. */
+            expectAlternateEmpty?: boolean;
         };
         Config: {
             strictAffinity: boolean;
@@ -1176,6 +1365,52 @@ export interface components {
              * @example 2026-11-29T02:51:07.412Z
              */
             asOf: string;
+        };
+        AffinityClaimRequest: {
+            /** @example node-1 */
+            host: string;
+            /**
+             * @description masked CIDR
+             * @example 10.244.3.0/26
+             */
+            cidr: string;
+        };
+        AffinityOutcome: {
+            /**
+             * @description masked CIDR
+             * @example 10.244.3.0/26
+             */
+            block: string;
+            /** @description open set: claimed, already_owned, released, skipped; ignore values you do not know */
+            outcome: string;
+            code?: string;
+            owner?: string;
+        };
+        AffinityReleaseRequest: {
+            /** @example node-1 */
+            host?: string;
+            /**
+             * @description masked CIDR
+             * @example 10.244.3.0/26
+             */
+            cidr?: string;
+            /** @example default */
+            pool?: string;
+            /** @description Absent means True. */
+            mustBeEmpty?: boolean;
+            cursor?: string;
+        };
+        AffinityResult: {
+            results: components["schemas"]["AffinityOutcome"][];
+            nextCursor?: string;
+        };
+        EnsureBlocksRequest: {
+            families: (4 | 6)[];
+            hostReserved?: components["schemas"]["HostReservedByFamily"];
+        };
+        EnsureBlocksResult: {
+            ipv4?: components["schemas"]["Block"];
+            ipv6?: components["schemas"]["Block"];
         };
         Health: {
             ok: boolean;
@@ -3461,6 +3696,210 @@ export interface operations {
             };
         };
     };
+    updateOwners: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description IPv4 or IPv6 address; any RFC 4291 spelling in, RFC 5952 out */
+                address: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OwnerUpdate"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Allocation"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the state does not allow it */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Body too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    changeOwner: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OwnerChangeRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnerChangeResult"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the state does not allow it */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Body too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     release: {
         parameters: {
             query?: never;
@@ -3635,6 +4074,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReleaseResult"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getAddress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description IPv4 or IPv6 address; any RFC 4291 spelling in, RFC 5952 out */
+                address: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddressView"];
                 };
             };
             /** @description Invalid request */
