@@ -29,7 +29,7 @@ const RARE = [
   "address stale",
   "undone",
   "undo without effect",
-  "pool release of what no block was asked for",
+  "offer declined",
 ];
 
 const reached = new Map<string, number>();

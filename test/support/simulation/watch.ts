@@ -65,7 +65,7 @@ export class Watch {
 
   givenBack(name: string, epoch: number): void {
     if (!this.#epochsAtBlocks.has(`${name} ${epoch}`))
-      this.count("pool release of what no block was asked for");
+      this.findings.push(`directory: ${name} given back at epoch ${epoch} without the block's word`);
   }
 }
 
@@ -89,6 +89,8 @@ export function watched(watch: Watch): Record<string, ObjectClass> {
 
     override async releaseAffinity(request: block.ReleaseAffinityRequest) {
       watch.epochAtBlock(request.block, request.epoch);
+      // Without drains and removals only an offer beyond the cap is given back whatever the block holds.
+      if (!request.mustBeEmpty) watch.count("offer declined");
       const answer = await super.releaseAffinity(request);
       watch.count(`affinity ${answer.kind}`);
       return answer;
