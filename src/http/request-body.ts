@@ -22,7 +22,9 @@ export async function readJsonObject(
   if (Number(request.headers.get("content-length") ?? 0) > bytesMax) {
     return err(rejection("body_too_large", { limit: bytesMax }));
   }
-  const bytes = await readBytes(request.body, bytesMax);
+  // A body that breaks off, or whose chunks are malformed, is the caller's fault.
+  const bytes = await readBytes(request.body, bytesMax).catch(() => "broken" as const);
+  if (bytes === "broken") return err(rejection("malformed_json", {}));
   if (bytes === undefined) return err(rejection("body_too_large", { limit: bytesMax }));
   return parseObject(bytes);
 }

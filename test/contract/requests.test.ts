@@ -38,6 +38,9 @@ describe("R1: bodies", () => {
     }
     const bytes = new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
     expect((await service.send("POST", "/v1/allocations", { raw: bytes, headers })).status).toBe(400);
+    const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("broke off")) });
+    const answer = await service.send("POST", "/v1/allocations", { raw: broken, headers });
+    expect((await problemOf(answer)).code, "a body that breaks off").toBe("malformed_json");
     expect(service.asked).toEqual([]);
   });
 
