@@ -50,15 +50,15 @@ export class ApiWorld {
   }
 
   /**
-   * Asks for addresses as a client does: under a key, and again with that key where the answer says
-   * that an earlier attempt is not settled yet.
+   * Asks for addresses as a client does: under a key, and again with that key, after the time that the
+   * answer names, where it says that the same request may succeed.
    */
   async request(method: string, path: string, body: unknown): Promise<ApiAnswer> {
     const headers = { "Idempotency-Key": `key-of-the-case-${this.next()}` };
     for (let tries = 1; ; tries += 1) {
       const answer = await this.connection.send(method, path, body, headers);
-      if (answer.body?.code !== "in_progress" || tries === TRIES_MAX) return answer;
-      await this.connection.advance(answer.body.retryAfterSeconds);
+      if (answer.body?.retry !== "same_request" || tries === TRIES_MAX) return answer;
+      await this.connection.pass((answer.body.retryAfterSeconds ?? 1) * 1000);
     }
   }
 
@@ -100,7 +100,7 @@ export class ApiWorld {
   }
 }
 
-const TRIES_MAX = 3;
+const TRIES_MAX = 5;
 const LOOKS_MAX = 50;
 const LOOK_EVERY_MS = 200;
 let given = 0;
