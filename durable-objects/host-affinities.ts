@@ -14,7 +14,13 @@ import type { HostReservation, ReleaseBlockAnswer } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { PoolTarget } from "../src/rpc/pool.ts";
 import { again, cidrOf, type HostContext, once, poolTarget, untilOf } from "./host-context.ts";
-import { type Affinity, countAffinities, moveAffinity, readRegistration } from "./storage/host-rows.ts";
+import {
+  type Affinity,
+  countAffinities,
+  moveAffinity,
+  readRegistration,
+  saveBorrowed,
+} from "./storage/host-rows.ts";
 
 /** What a claim is made for. */
 export interface ClaimWish {
@@ -121,11 +127,20 @@ export class HostAffinities {
       case "block_not_empty":
         this.#move(row, "keep");
         return { kind: "block_not_empty", allocated: said.allocated, cooling: said.cooling };
-      case "closed":
       case "draining":
+        // Its own addresses stay there: it goes on finding them, as it finds what it has borrowed.
+        this.#noteBorrowed(row);
+        return await this.#giveBack(row, owner, target, true);
+      case "closed":
       case "not_owner":
-        return await this.#giveBack(row, owner, target, said.kind === "draining");
+        return await this.#giveBack(row, owner, target, false);
     }
+  }
+
+  #noteBorrowed({ block, pool, incarnation }: Target): void {
+    const { memory, store } = this.#host;
+    store.transaction(() => saveBorrowed(store, block, pool, incarnation));
+    memory.borrowed.add(block);
   }
 
   async #giveBack(

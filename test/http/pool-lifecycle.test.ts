@@ -47,6 +47,11 @@ describe("drainPool", () => {
     const holders = await expectStatus(call("GET", "/v1/allocations?pool=left"), 200);
     const addresses = got.body.allocations.map(({ address }: { address: string }) => address);
     expect(holders.body.items.map((item: { address: string }) => item.address)).toEqual(addresses);
+    await expect
+      .poll(async () => (await call("GET", "/v1/hosts/node-1")).body.ipv4.owned, { timeout: 10_000 })
+      .toBe(0);
+    const ofHost = await expectStatus(call("GET", "/v1/allocations?host=node-1&pool=left"), 200);
+    expect(ofHost.body.items.map((item: { address: string }) => item.address)).toEqual(addresses);
     const again = await expectStatus(call("DELETE", "/v1/pools/left"), 202);
     expect(again.body.revision).toBe(body.revision);
     const late = await expectStatus(put("left", "10.1.0.0/24", 28), 409);
