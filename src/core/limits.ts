@@ -90,6 +90,11 @@ export const CONSIDERED_EXPLANATION_MAX = 256;
 /** Events that are kept of refusals, and of all else, however old: a day and more of a quiet deployment. */
 export const EVENTS_KEPT_MIN = 10_000;
 
+/** Characters of the filters of events: the sets of types, codes and severities may grow. */
+export const EVENT_TYPE_TEXT_MAX = 32;
+export const CODE_TEXT_MAX = 64;
+export const SEVERITY_TEXT_MAX = 16;
+
 /** Items of a page. */
 export const PAGE_SIZE_DEFAULT = 100;
 export const PAGE_SIZE_MAX = 1000;

@@ -46,6 +46,8 @@ export const ACCESS: Record<OperationId, Access> = {
   removeHost: "admin",
   putHost: { agent: "path", reader: false },
   allocate: { agent: "body", reader: false },
+  allocateBatch: { agent: "body", reader: false },
+  explainAllocation: { agent: "body", reader: false },
   listAllocations: { agent: "query", reader: true },
   getAllocation: { agent: "reach", reader: true },
   assignAddress: { agent: "body", reader: false },
@@ -59,6 +61,7 @@ export const ACCESS: Record<OperationId, Access> = {
   listBlocks: "reader",
   getBlock: "reader",
   listRoutes: "reader",
+  listEvents: "reader",
 };
 
 /** Checks the role alone, before anything of the request is read. */

@@ -11,7 +11,16 @@ import { components } from "./schemas/components.ts";
 import { headerSchemas } from "./schemas/headers.ts";
 import { OpenAPIHono, z } from "./schemas/zod.ts";
 
-const TAGS: readonly Tag[] = ["system", "config", "pools", "reservations", "hosts", "allocations", "blocks"];
+const TAGS: readonly Tag[] = [
+  "system",
+  "config",
+  "pools",
+  "reservations",
+  "hosts",
+  "allocations",
+  "blocks",
+  "operations",
+];
 
 /** What a status means, whatever the operation. */
 const DESCRIPTIONS: Record<number, string> = {

@@ -11,7 +11,15 @@ import type { HeaderName, HeaderValues } from "./schemas/headers.ts";
 import type { z } from "./schemas/zod.ts";
 
 export type Method = "get" | "put" | "post" | "patch" | "delete";
-export type Tag = "system" | "config" | "pools" | "reservations" | "hosts" | "allocations" | "blocks";
+export type Tag =
+  | "system"
+  | "config"
+  | "pools"
+  | "reservations"
+  | "hosts"
+  | "allocations"
+  | "blocks"
+  | "operations";
 
 /** Codes that any operation may answer without declaring them. */
 export type CommonCode =
@@ -50,6 +58,12 @@ export interface Call {
 type Fields = z.ZodObject;
 type AnswerSchemas = { readonly [status: number]: z.ZodType | null };
 
+/** A body with its unsound members, and where its faults are: for lists whose items are looked at one by one. */
+export interface WholeBody {
+  readonly body: Record<string, unknown>;
+  readonly pointers: readonly string[];
+}
+
 /** The declared side of an operation. */
 export interface Declaration {
   readonly id: string;
@@ -70,7 +84,11 @@ export interface Declaration {
   /** Whether it may change something: decides what a deadline means. */
   readonly mutates: boolean;
   /** Faults between fields, found in the members of the body that are sound; `faulty` names the others. */
-  readonly review?: (body: Record<string, unknown>, faulty: ReadonlySet<string>) => readonly FieldFault[];
+  readonly review?: (
+    body: Record<string, unknown>,
+    faulty: ReadonlySet<string>,
+    whole: WholeBody,
+  ) => readonly FieldFault[];
 }
 
 /** A request after parsing: every value is of its schema's output. */

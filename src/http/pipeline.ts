@@ -124,7 +124,8 @@ function review(
   const first = new Set(faults.map(({ pointer }) => pointer?.split("/")[1]));
   const faulty = new Set(Object.keys(body).filter((key) => first.has(pointerOf([key]).slice(1))));
   const sound = Object.fromEntries(Object.entries(body).filter(([key]) => !faulty.has(key)));
-  return operation.review(sound, faulty);
+  const pointers = faults.flatMap(({ pointer }) => pointer ?? []);
+  return operation.review(sound, faulty, { body, pointers });
 }
 
 /** Reads the query; a name that is unknown or given twice is a fault. */

@@ -3,10 +3,12 @@
  * May import: the operations. Who may call each stands in authorization.ts.
  */
 import { allocate } from "./routes/allocate.ts";
+import { allocateBatch } from "./routes/allocate-batch.ts";
 import { assignAddress } from "./routes/assign-address.ts";
 import { changeOwner } from "./routes/change-owner.ts";
 import { deleteReservation } from "./routes/delete-reservation.ts";
 import { drainPool } from "./routes/drain-pool.ts";
+import { explainAllocation } from "./routes/explain-allocation.ts";
 import { getAddress } from "./routes/get-address.ts";
 import { getAllocation } from "./routes/get-allocation.ts";
 import { getBlock } from "./routes/get-block.ts";
@@ -22,6 +24,7 @@ import { getStatus } from "./routes/get-status.ts";
 import { getUtilization } from "./routes/get-utilization.ts";
 import { listAllocations } from "./routes/list-allocations.ts";
 import { listBlocks } from "./routes/list-blocks.ts";
+import { listEvents } from "./routes/list-events.ts";
 import { listHosts } from "./routes/list-hosts.ts";
 import { listPools } from "./routes/list-pools.ts";
 import { listReservations } from "./routes/list-reservations.ts";
@@ -63,6 +66,8 @@ export const OPERATIONS = [
   removeHost,
   getHostReadiness,
   allocate,
+  allocateBatch,
+  explainAllocation,
   listAllocations,
   getAllocation,
   assignAddress,
@@ -76,6 +81,7 @@ export const OPERATIONS = [
   listBlocks,
   getBlock,
   listRoutes,
+  listEvents,
 ] as const;
 
 export type OperationId = (typeof OPERATIONS)[number]["id"];

@@ -95,9 +95,10 @@ describe("with credentials", () => {
 
   const roles = {
     readers: `getConfig listPools getPool listReservations getReservation listHosts getHost listAllocations
-      getAllocation listBlocks getBlock getStatus getUtilization listRoutes getAddress`,
+      getAllocation listBlocks getBlock getStatus getUtilization listRoutes getAddress
+      listEvents`,
     agents: `getHost getHostReadiness putHost allocate listAllocations getAllocation assignAddress releaseAddress release getHandle
-      releaseHandle changeOwner updateOwners`,
+      releaseHandle changeOwner updateOwners allocateBatch explainAllocation`,
     all: "getHealth getReady whoAmI",
   };
   const named = (list: string) => list.split(/\s+/);

@@ -186,6 +186,29 @@ describe("the generated client", () => {
     await expect(elsewhere).rejects.toBeInstanceOf(Refused);
   });
 
+  it("allocates in batches, explains, and lists what happened", async () => {
+    const { host, ...rest } = both("batch.1");
+    const items = [
+      { key: "batch.1", ...rest },
+      { key: "batch.2", ...rest, handle: "batch.2", ipv4: { count: 256 } },
+    ];
+    const many = await accepted(agent.POST("/v1/allocation-batches", { body: { host, items } }));
+    expect(many.results).toMatchObject([
+      { key: "batch.1", status: 201, replayed: false },
+      { key: "batch.2", status: 409, allocations: [], problem: { code: "pool_exhausted" } },
+    ]);
+    const explained = await accepted(agent.POST("/v1/explanations", { body: both("asked") }));
+    expect(explained).toMatchObject({ wouldSucceed: true, families: [{ family: 4 }, { family: 6 }] });
+    const told = await accepted(
+      agent.POST("/v1/allocations", { body: { ...both("asked"), explain: true } }),
+    );
+    expect(told.explanation).toMatchObject({ wouldSucceed: true, hostKnown: true });
+    const query = { type: "pool_changed", pool: "four" };
+    const events = await accepted(api.GET("/v1/events", { params: { query } }));
+    expect(events.items.at(-1)).toMatchObject({ pool: "four", summary: "Pool four was made." });
+    await accepted(agent.POST("/v1/releases", { body: { handles: ["batch.1", "asked"] } }));
+  });
+
   it("does what docs/clients.md shows", async () => {
     const [four, six] = await allocateOnce(agent, "node-1", "shown.pod", "eth0");
     expect(four?.interfaceAddress).toMatch(/^10\.20\.0\.\d+\/28$/);

@@ -4,9 +4,10 @@ import { fingerprintUnder } from "../digest.ts";
 import { present } from "../omit-absent.ts";
 import { operation, reply } from "../operation.ts";
 import { allocationOnWire } from "../present/allocation.ts";
+import { explanationOnWire } from "../present/explanation.ts";
 import { shortfallOnWire } from "../problem.ts";
 import { components } from "../schemas/components.ts";
-import { allocationReview, keyOf, withHost } from "../writing/allocating.ts";
+import { allocationReview, keyOf, wishOf } from "../writing/allocating.ts";
 
 export const allocate = operation(
   {
@@ -37,25 +38,21 @@ export const allocate = operation(
     review: allocationReview,
   },
   async ({ body, headers }, call) => {
-    const { namespace, explain: _later, ...request } = body;
     const allocated = await call.ports.host(body.host).allocate({
-      ...present(request),
-      ...(namespace === undefined ? {} : { namespaceLabels: namespace.labels ?? {} }),
+      ...wishOf(present(body)),
       key: keyOf(headers, call),
       fingerprint: await fingerprintUnder(headers.idempotencyKey, body),
-      use: body.use ?? "Workload",
-      attributes: withHost(body.attributes, body.host),
-      partial: body.partial ?? false,
-      leakCollection: body.leakCollection ?? "auto",
       ...(call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt }),
+      ...(body.explain === true ? { explain: true } : {}),
     });
     if (!allocated.ok) return allocated.error;
-    const { addresses, shortfall, replayed, reused } = allocated.value;
+    const { addresses, shortfall, replayed, reused, explanation } = allocated.value;
     return reply(201, {
       allocations: addresses.map(allocationOnWire),
       shortfall: shortfall.map(shortfallOnWire),
       replayed,
       reused,
+      ...(explanation === undefined ? {} : { explanation: explanationOnWire(explanation) }),
     });
   },
 );

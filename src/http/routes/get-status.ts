@@ -15,8 +15,11 @@ const POOLS_SHOWN_MAX = 256;
 
 /** What this server knows beyond the first version of the contract, by name. */
 const CAPABILITIES = [
+  "allocation_batches",
+  "allocation_explanations",
   "borrowed_routes",
   "dual_stack",
+  "events",
   "exact_utilization",
   "handle_limits",
   "host_readiness",
@@ -41,11 +44,12 @@ export const getStatus = operation(
     mutates: false,
   },
   async (_input, call) => {
-    const [policy, { deploymentId, hostsActive, hostsRemoving }, leased] = await Promise.all([
+    const [policy, counted, leased] = await Promise.all([
       storedPolicy(call),
       call.ports.cluster().status({}),
       leaseSoon(call),
     ]);
+    const { deploymentId, hostsActive, hostsRemoving, refusalsLast10Minutes } = counted;
     const sorted = policy.pools.toSorted((one, other) => (one.name < other.name ? -1 : 1));
     const usages = await mapBounded(sorted.slice(0, POOLS_SHOWN_MAX), async (pool) => ({
       pool,
@@ -64,6 +68,7 @@ export const getStatus = operation(
       warnings: warningsOf({ policy, usages, hostsActive, isLeased, isOpen }),
       pools: usages.map(({ pool, usage }) => usageOnWire(pool, usage)),
       hosts: { active: hostsActive, silent: 0, removing: hostsRemoving },
+      refusalsLast10Minutes,
     });
   },
 );

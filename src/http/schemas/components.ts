@@ -4,7 +4,9 @@
  */
 import * as affinity from "./affinity.ts";
 import * as allocation from "./allocation.ts";
+import * as batch from "./batch.ts";
 import * as block from "./block.ts";
+import * as event from "./event.ts";
 import * as host from "./host.ts";
 import * as ownership from "./ownership.ts";
 import * as policy from "./policy.ts";
@@ -17,12 +19,14 @@ export const components = {
   ...problem,
   ...allocation,
   ...ownership,
+  ...batch,
   ...policy,
   ...host,
   ...block,
   ...affinity,
   ...system,
   ...status,
+  ...event,
 } as const;
 
 export type ComponentName = keyof typeof components;

@@ -176,3 +176,22 @@ export function queryBoolean() {
     })
     .openapi({ type: "boolean" });
 }
+
+const TIME =
+  /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$/;
+
+/** A time of a request, RFC 3339 in any offset; comes out as milliseconds since 1970. */
+export function timeIn() {
+  return z
+    .string()
+    .transform((text, ctx) => {
+      const at = TIME.test(text) ? Date.parse(text) : Number.NaN;
+      return Number.isNaN(at) ? faulty(ctx, { fault: "pattern" }, "must be a time as in RFC 3339") : at;
+    })
+    .openapi({
+      type: "string",
+      format: "date-time",
+      description: "RFC 3339, UTC, milliseconds, ends in Z",
+      example: "2026-11-29T02:51:07.412Z",
+    });
+}

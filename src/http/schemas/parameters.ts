@@ -3,7 +3,16 @@
  * May import: core limits and the schema library.
  */
 import * as limits from "../../core/limits.ts";
-import { addressIn, blockIn, handle, hostName, policyName, queryBoolean, queryInteger } from "./fields.ts";
+import {
+  addressIn,
+  blockIn,
+  handle,
+  hostName,
+  policyName,
+  queryBoolean,
+  queryInteger,
+  timeIn,
+} from "./fields.ts";
 import { z } from "./zod.ts";
 
 export const poolParams = z.object({ pool: policyName() });
@@ -77,5 +86,15 @@ export const blocksQuery = z.object({
   owned: queryBoolean().optional(),
   exact: falseSwitch(),
   map: falseSwitch(),
+  ...page,
+});
+
+export const eventsQuery = z.object({
+  type: filterText(limits.EVENT_TYPE_TEXT_MAX),
+  host: hostName().optional(),
+  pool: policyName().optional(),
+  code: filterText(limits.CODE_TEXT_MAX),
+  severity: filterText(limits.SEVERITY_TEXT_MAX),
+  since: timeIn().optional(),
   ...page,
 });

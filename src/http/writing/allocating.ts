@@ -1,16 +1,34 @@
 /**
  * What allocate and assign share: the request's key, stamped attributes, faults between fields.
- * May import: core and http.
+ * May import: core, rpc types and http.
  */
 import type { Attributes } from "../../core/allocation.ts";
 import { parseCidr } from "../../core/cidr.ts";
 import type { FieldFault } from "../../core/errors.ts";
-import type { Call } from "../operation.ts";
+import type { HostExplainRequest } from "../../rpc/host.ts";
+import type { Present } from "../omit-absent.ts";
+import type { Call, WholeBody } from "../operation.ts";
+import type { Wire } from "../schemas/components.ts";
 import type { HeaderValues } from "../schemas/headers.ts";
+
+type AllocationBody = Present<Wire["AllocationRequest"]>;
 
 /** The caller's key, or one made for this request alone. Why: never derived from the body (R11). */
 export function keyOf(headers: HeaderValues, call: Call): string {
   return headers.idempotencyKey ?? call.unique();
+}
+
+/** A request as its Host takes it, without what makes it one that is repeated. Shape: plain, without undefined. */
+export function wishOf(body: AllocationBody): HostExplainRequest {
+  const { namespace, explain: _words, use, attributes, partial, leakCollection, ...request } = body;
+  return {
+    ...request,
+    ...(namespace === undefined ? {} : { namespaceLabels: namespace.labels ?? {} }),
+    use: use ?? "Workload",
+    attributes: withHost(attributes, body.host),
+    partial: partial ?? false,
+    leakCollection: leakCollection ?? "auto",
+  };
 }
 
 /** Stamps the host on the owner's attributes. */
@@ -21,6 +39,24 @@ export function withHost(attributes: Attributes | undefined, host: string): Attr
 /** Finds what two fields of an allocation say against each other. Shape: well-formed members only. */
 export function allocationReview(body: Record<string, unknown>, faulty: ReadonlySet<string>): FieldFault[] {
   return [...nothingRequested(body, faulty), ...wrongFamilies(body), ...assignReview(body)];
+}
+
+/** Finds, item by item, what the fields of a batch say against each other. */
+export function batchReview(
+  body: Record<string, unknown>,
+  _faulty: ReadonlySet<string>,
+  whole: WholeBody,
+): FieldFault[] {
+  const items = Array.isArray(whole.body.items) ? whole.body.items : [];
+  return items.flatMap((item: unknown, index): FieldFault[] => {
+    if (typeof item !== "object" || item === null) return [];
+    const at = `/items/${index}`;
+    const isFaulty = (key: string) => whole.pointers.some((one) => `${one}/`.startsWith(`${at}/${key}/`));
+    const [faulty, sound] = [Object.keys(item).filter(isFaulty), Object.entries(item)];
+    const members = Object.fromEntries(sound.filter(([key]) => !faulty.includes(key)));
+    const faults = allocationReview({ ...members, host: body.host }, new Set(faulty));
+    return faults.map((fault) => ({ ...fault, pointer: `${at}${fault.pointer ?? ""}` }));
+  });
 }
 
 /** Finds attributes that contradict the host. */

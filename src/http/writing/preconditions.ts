@@ -7,9 +7,13 @@ import type { Call } from "../operation.ts";
 import type { HeaderValues } from "../schemas/headers.ts";
 
 /** Reads If-Match and If-None-Match, and names the caller. */
-export function guardOf({ ifRevision, mustNotExist }: HeaderValues, { principal }: Call): WriteGuard {
+export function guardOf(
+  { ifRevision, mustNotExist }: HeaderValues,
+  { principal, requestId }: Call,
+): WriteGuard {
   return {
     by: principal.subject,
+    requestId,
     ...(ifRevision === undefined ? {} : { ifRevision }),
     ...(mustNotExist === undefined ? {} : { mustNotExist }),
   };

@@ -267,6 +267,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/allocation-batches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Allocate addresses for many handles of one host */
+        post: operations["allocateBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/explanations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Explain what an allocation would get, and why */
+        post: operations["explainAllocation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/allocations/{address}": {
         parameters: {
             query?: never;
@@ -415,6 +449,23 @@ export interface paths {
         };
         /** List routes */
         get: operations["listRoutes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what happened lately */
+        get: operations["listEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -879,6 +930,38 @@ export interface components {
             expectAlternate?: components["schemas"]["OwnerRef"];
             /** @description Absent means False. */
             expectAlternateEmpty?: boolean;
+        };
+        BatchItem: {
+            key: string;
+            /** @example k8s-pod-network.4f1c */
+            handle: string;
+            ipv4?: components["schemas"]["FamilyRequest"];
+            ipv6?: components["schemas"]["FamilyRequest"];
+            attributes?: {
+                [key: string]: string;
+            };
+            namespace?: components["schemas"]["NamespaceRef"];
+            maxPerHandle?: number;
+        };
+        BatchItemResult: {
+            key: string;
+            status: number;
+            allocations: components["schemas"]["Allocation"][];
+            replayed?: boolean;
+            problem?: components["schemas"]["Problem"];
+        };
+        BatchRequest: {
+            /** @example node-1 */
+            host: string;
+            /**
+             * @description Absent means 'Workload'.
+             * @enum {string}
+             */
+            use?: "Workload" | "Tunnel" | "LoadBalancer";
+            items: components["schemas"]["BatchItem"][];
+        };
+        BatchResult: {
+            results: components["schemas"]["BatchItemResult"][];
         };
         Config: {
             strictAffinity: boolean;
@@ -1470,6 +1553,45 @@ export interface components {
             pool?: string;
             host?: string;
             hint?: string;
+        };
+        Event: {
+            id: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            at: string;
+            /** @description open set: refusal, config_changed, pool_changed, pool_draining, pool_gone, reservation_changed, host_registered, host_removed, host_silent, leak_released, breaker_opened, gc_stuck, pool_warning, repair, overload; ignore values you do not know */
+            type: string;
+            /** @description open set: info, warning, error; ignore values you do not know */
+            severity?: string;
+            summary?: string;
+            actor?: string;
+            requestId?: string;
+            host?: string;
+            pool?: string;
+            address?: string;
+            code?: string;
+            /** @description a refusal event stands for this many requests */
+            count?: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @example 2026-11-29T02:51:07.412Z
+             */
+            firstAt?: string;
+            before?: {
+                [key: string]: string;
+            };
+            after?: {
+                [key: string]: string;
+            };
+            shortfall?: components["schemas"]["Shortfall"][];
+        };
+        EventList: {
+            items: components["schemas"]["Event"][];
+            nextCursor?: string;
         };
     };
     responses: never;
@@ -3418,6 +3540,191 @@ export interface operations {
             };
         };
     };
+    allocateBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Request-Timeout-Ms"?: number;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchResult"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the state does not allow it */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Body too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    explainAllocation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllocationRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Body too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     getAllocation: {
         parameters: {
             query?: never;
@@ -4372,6 +4679,81 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests from this caller */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not now */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                type?: string;
+                host?: string;
+                pool?: string;
+                code?: string;
+                severity?: string;
+                /** @description RFC 3339, UTC, milliseconds, ends in Z */
+                since?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
+                };
             };
             /** @description Invalid request */
             400: {
