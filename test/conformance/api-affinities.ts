@@ -15,13 +15,16 @@ interface WireOutcome {
   readonly code?: string;
 }
 
+/** Why a single block is not the claimer's: it is another's, or its tenants were left behind. */
+const NOT_TO_BE_HAD = new Set(["block_owned_by_other", "block_not_empty"]);
+
 export function affinities(world: ApiWorld): Part {
   return {
     async claimAffinity({ host, cidr, type }) {
       const body = { host: say.ownerName(host, type), cidr };
       const answer = await world.send("POST", "/v1/affinity-claims", body);
       // A single block that was not to be had is a refusal of its own.
-      if (answer.body.code === "block_owned_by_other") return { claimed: [], failed: [cidr] };
+      if (NOT_TO_BE_HAD.has(answer.body.code)) return { claimed: [], failed: [cidr] };
       if (answer.status >= 300) return refusal(answer);
       const blocks = await outcomes(world, "/v1/affinity-claims", body, answer);
       const isOwn = ({ outcome }: WireOutcome): boolean => ["claimed", "already_owned"].includes(outcome);

@@ -73,6 +73,9 @@ const BEFORE_THE_SEARCH = new Set([
   "handle_limit_reached",
 ]);
 
+/** No error upstream, only the reason of a short result. */
+const SPACE_IS_SHORT = new Set(["strict_affinity", "pool_cooling", "pool_exhausted"]);
+
 /** The outcome of an automatic assignment: per family what was got, and why not more. */
 export function assignment(
   requested: Readonly<Record<4 | 6, number>>,
@@ -86,7 +89,7 @@ export function assignment(
     return { addresses: got[family], requested: requested[family], reasons };
   };
   const outcome = { v4: result(4), v6: result(6) };
-  const failed = shortfall.find(({ code }) => KINDS[code] !== undefined);
+  const failed = shortfall.find(({ code }) => !SPACE_IS_SHORT.has(code));
   if (failed === undefined) return outcome;
   const pool = failed.pool === undefined ? {} : { pool: failed.pool };
   return { ...outcome, error: { ...errorOf(failed.code), ...pool } };
