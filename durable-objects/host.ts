@@ -14,6 +14,7 @@ import { allocateFor, placed } from "./host-allocate.ts";
 import { HostAssign } from "./host-assign.ts";
 import { HostConfirmations, targetOf } from "./host-confirmations.ts";
 import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import { HostEnsure } from "./host-ensure.ts";
 import { HostExplain } from "./host-explain.ts";
 import { HostLanes } from "./host-lanes.ts";
 import { HostLooks } from "./host-looks.ts";
@@ -156,6 +157,21 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     const registration = this.#registered();
     if (registration === undefined) return {};
     return { view: await this.#readiness.read(request.host, registration.labels) };
+  }
+
+  async ensureBlocks(request: rpc.EnsureBlocksRequest): ReturnType<rpc.HostPort["ensureBlocks"]> {
+    this.#store.countCall("ensureBlocks");
+    this.#name = request.host;
+    const may = this.#mayAllocate(request.host);
+    if (!may.ok) return this.#refused(may.error);
+    const got = await new HostEnsure(this.#context, this.#affinities).ensure(request, may.value);
+    return got.ok ? ok({ blocks: got.value }) : this.#refused(got.error);
+  }
+
+  async claimBlock(request: rpc.ClaimBlockRequest): Promise<rpc.ClaimBlockAnswer> {
+    this.#store.countCall("claimBlock");
+    this.#name = request.host;
+    return await new HostEnsure(this.#context, this.#affinities).claimBlock(request);
   }
 
   async releaseBlock(request: Parameters<rpc.HostPort["releaseBlock"]>[0]): Promise<rpc.ReleaseBlockAnswer> {

@@ -43,6 +43,7 @@ export const ACCESS: Record<OperationId, Access> = {
   listHosts: "reader",
   getHost: { agent: "path", reader: true },
   getHostReadiness: { agent: "path", reader: false },
+  ensureBlocks: { agent: "path", reader: false },
   removeHost: "admin",
   putHost: { agent: "path", reader: false },
   allocate: { agent: "body", reader: false },
@@ -60,6 +61,8 @@ export const ACCESS: Record<OperationId, Access> = {
   getAddress: "reader",
   listBlocks: "reader",
   getBlock: "reader",
+  claimAffinities: "admin",
+  releaseAffinities: "admin",
   listRoutes: "reader",
   listEvents: "reader",
 };

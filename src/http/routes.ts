@@ -6,8 +6,10 @@ import { allocate } from "./routes/allocate.ts";
 import { allocateBatch } from "./routes/allocate-batch.ts";
 import { assignAddress } from "./routes/assign-address.ts";
 import { changeOwner } from "./routes/change-owner.ts";
+import { claimAffinities } from "./routes/claim-affinities.ts";
 import { deleteReservation } from "./routes/delete-reservation.ts";
 import { drainPool } from "./routes/drain-pool.ts";
+import { ensureBlocks } from "./routes/ensure-blocks.ts";
 import { explainAllocation } from "./routes/explain-allocation.ts";
 import { getAddress } from "./routes/get-address.ts";
 import { getAllocation } from "./routes/get-allocation.ts";
@@ -34,6 +36,7 @@ import { putPool } from "./routes/put-pool.ts";
 import { putReservation } from "./routes/put-reservation.ts";
 import { release } from "./routes/release.ts";
 import { releaseAddress } from "./routes/release-address.ts";
+import { releaseAffinities } from "./routes/release-affinities.ts";
 import { releaseHandle } from "./routes/release-handle.ts";
 import { removeHost } from "./routes/remove-host.ts";
 import { splitPool } from "./routes/split-pool.ts";
@@ -65,6 +68,7 @@ export const OPERATIONS = [
   putHost,
   removeHost,
   getHostReadiness,
+  ensureBlocks,
   allocate,
   allocateBatch,
   explainAllocation,
@@ -80,6 +84,8 @@ export const OPERATIONS = [
   getAddress,
   listBlocks,
   getBlock,
+  claimAffinities,
+  releaseAffinities,
   listRoutes,
   listEvents,
 ] as const;

@@ -247,6 +247,55 @@ export type ReleaseBlockAnswer =
   | { readonly kind: "block_not_empty"; readonly allocated: number; readonly cooling: number }
   | { readonly kind: "unsettled" };
 
+/** Asks for a block to work in, of each family. */
+export interface EnsureBlocksRequest {
+  readonly host: string;
+  readonly families: readonly Family[];
+  /** Set aside in a block that is claimed now; a block that the host owns already stays as it is. */
+  readonly hostReserved?: { readonly ipv4?: HostReservation; readonly ipv6?: HostReservation };
+  readonly deadlineAt?: number;
+}
+
+export interface EnsuredBlock {
+  readonly family: Family;
+  readonly block: string;
+}
+
+export type EnsureRefusal = Extract<
+  AllocateRefusal,
+  Rejection<
+    | "host_unknown"
+    | "host_removing"
+    | "no_qualified_pool"
+    | "no_pool_selects_host"
+    | "block_limit_reached"
+    | "auto_allocate_disabled"
+    | "pool_exhausted"
+    | "policy_unavailable"
+    | "overloaded"
+    | "maintenance"
+  >
+>;
+
+/** Claims one block by name, as an operator does. */
+export interface ClaimBlockRequest {
+  readonly host: string;
+  readonly block: string;
+  readonly pool: string;
+  readonly incarnation: number;
+  readonly deadlineAt?: number;
+}
+
+export type ClaimBlockAnswer =
+  | { readonly kind: "claimed" | "already_owned" }
+  | { readonly kind: "owned_by_other"; readonly owner: string }
+  /** It has no owner and still holds addresses, or they cool. */
+  | { readonly kind: "not_empty"; readonly allocated: number }
+  /** The pool takes no claims. */
+  | { readonly kind: "closed" | "host_removing" }
+  /** A call had no answer, or another claim of the block is under way. */
+  | { readonly kind: "unsettled" };
+
 export interface HostPort {
   allocate(request: HostAllocateRequest): Promise<Result<HostAllocateAnswer, AllocateRefusal>>;
   /** The outcome of each item, in their order; one search for them all where they meet the same. */
@@ -277,6 +326,11 @@ export interface HostPort {
   readiness(request: { readonly host: string }): Promise<{ readonly view?: HostReadinessView }>;
   /** Declares the host gone: it gets no more, its blocks are given back. Absent: it is not registered. */
   remove(request: { readonly host: string }): Promise<{ readonly view?: HostView }>;
+  /** A block of each family that the host owns, or owns from now on. */
+  ensureBlocks(
+    request: EnsureBlocksRequest,
+  ): Promise<Result<{ readonly blocks: readonly EnsuredBlock[] }, EnsureRefusal>>;
+  claimBlock(request: ClaimBlockRequest): Promise<ClaimBlockAnswer>;
   /** Gives one block back, fenced by a fresh epoch of the Pool. */
   releaseBlock(request: {
     readonly host: string;

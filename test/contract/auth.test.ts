@@ -98,7 +98,7 @@ describe("with credentials", () => {
       getAllocation listBlocks getBlock getStatus getUtilization listRoutes getAddress
       listEvents`,
     agents: `getHost getHostReadiness putHost allocate listAllocations getAllocation assignAddress releaseAddress release getHandle
-      releaseHandle changeOwner updateOwners allocateBatch explainAllocation`,
+      releaseHandle ensureBlocks changeOwner updateOwners allocateBatch explainAllocation`,
     all: "getHealth getReady whoAmI",
   };
   const named = (list: string) => list.split(/\s+/);
