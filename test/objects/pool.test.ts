@@ -1,9 +1,9 @@
 /** The Pool on workerd: blobs as keys, rows as the platform counts them. */
 
-import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { poolObjectName } from "../../src/core/ids.ts";
+import { evict } from "../support/objects/deployment.ts";
 
 const wish = { known: [], excluded: [], tried: [] };
 
@@ -16,7 +16,7 @@ test("claims, reclaims and releases in a pool of 2^74 blocks, over evictions", a
   const { stub, target } = pool("large", "fd00::/48", 122);
   const first = await stub.claim({ ...target, ...wish, owner: "a" });
   if (first.kind !== "claim") throw new Error(first.kind);
-  await evictDurableObject(stub);
+  await evict(stub);
   const again = await stub.claim({ ...target, ...wish, owner: "a" });
   expect(again).toMatchObject({ kind: "claim", block: first.block, epoch: first.epoch + 1 });
   const rest = { owner: "a", block: first.block, draining: false };
