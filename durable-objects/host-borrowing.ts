@@ -59,7 +59,7 @@ export class HostBorrowing {
     visit: (seat: Seat) => Promise<Step>,
   ): Promise<OthersResult> {
     return await this.#search(pools, policy, async (seat) => {
-      await this.#noteBorrowed(seat);
+      await this.note(seat);
       return await visit(seat);
     });
   }
@@ -144,7 +144,7 @@ export class HostBorrowing {
   }
 
   /** The collector finds borrowed addresses by this row. */
-  async #noteBorrowed({ pool, block }: Seat): Promise<void> {
+  async note({ pool, block }: Seat): Promise<void> {
     const { memory, store } = this.#host;
     if (memory.borrowed.has(block)) return;
     await this.#enrol();

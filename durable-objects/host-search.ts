@@ -281,7 +281,10 @@ export class HostSearch {
       }
       const isOwn = this.#host.memory.affinities.get(block)?.state === "confirmed";
       this.#attempt.goToListed(block);
-      const step = await this.#visit({ pool, block, isOwn, replayOnly: !allowed.includes(pool) }, policy);
+      const seat = { pool, block, isOwn, replayOnly: !allowed.includes(pool) };
+      // It may have become another host's since: what is got there is borrowed.
+      if (!isOwn) await this.#borrowing.note(seat);
+      const step = await this.#visit(seat, policy);
       if (step !== "go_on") return step;
     }
     return "go_on";

@@ -42,6 +42,8 @@ describe("a removal", () => {
     expect((await world.during(viewOf(scene))).view).toMatchObject({ allocationsLeft: 3 });
     expect(await registered(scene)).toEqual(["a", "b"]);
     await world.during(scene.release("kept"));
+    // F33: whoever judges leaks finds what is left by this row, though the block is nobody's.
+    expect(world.rows(HOST_A, "SELECT block FROM borrowed")).toEqual([{ block: A }]);
     await world.advance(700_000);
     expect((await world.during(viewOf(scene))).view).toBeUndefined();
     expect(await registered(scene)).toEqual(["b"]);
@@ -192,6 +194,31 @@ describe("H13 F31 CE-27: a host that comes back", () => {
     expect(await registered(scene)).toEqual(["a", "b"]);
     expect((await world.during(viewOf(scene))).view).toMatchObject({ state: "active" });
   });
+});
+
+test("F33: a key that is listed in a block which has become another host's is noted as borrowed there", async () => {
+  const scene = await Scene.open({ pools: { default: { cidr: "10.0.0.0/30", blockSize: 30 } } });
+  const { world } = scene;
+  await world.during(scene.allocate("a", { handle: "first" }));
+  const late = world.hold({ method: "allocate", to: BLOCK_A, kind: "request" });
+  const cut = scene.allocate("a", { handle: "h", key: "same-key" });
+  await world.advance(50);
+  expect(late.messages).toHaveLength(1);
+  world.evict(HOST_A);
+  await world.during(cut);
+  await world.advance(5_000);
+  late.release();
+  await world.during(scene.release("first"));
+  await world.during(remove(scene));
+  await world.advance(10_000);
+  await scene.register("a");
+  await world.during(scene.allocate("b", { handle: "theirs" }));
+  expect(ownerOf(scene, A)).toBe("b");
+  expect(await world.during(scene.allocate("a", { handle: "h", key: "same-key" }))).toMatchObject({
+    kind: "ok",
+  });
+  expect(world.rows(HOST_A, "SELECT block FROM borrowed")).toEqual([{ block: A }]);
+  expect(findings(scene)).toEqual([]);
 });
 
 /** Where a removal is cut off: object, crash point, the turn that it ends in. */
