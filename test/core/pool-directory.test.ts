@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { BlockCounts } from "../../src/core/allocation.ts";
 import { blockGrid } from "../../src/core/block-grid.ts";
 import { DueQueue } from "../../src/core/due-queue.ts";
-import { chooseBlock, isWorthStoring } from "../../src/core/pool-claim.ts";
+import { chooseBlock, isWorthStoring, planClaims } from "../../src/core/pool-claim.ts";
 import { type DirectoryBlock, OCCUPIED_HINT_MS, PoolDirectory } from "../../src/core/pool-directory.ts";
 import { poolUsage } from "../../src/core/pool-usage.ts";
 
@@ -306,5 +306,42 @@ describe("poolUsage", () => {
       available: (1n << 80n) - 64n,
       usedPercent: 0,
     });
+  });
+});
+
+describe("a plan of claims", () => {
+  const EVERYTHING = { endingFrom: () => ({ first: 0n, last: 7n }) };
+
+  it("lists own blocks that the owner does not know, free ones in turn, then those to ask back", () => {
+    const taken = [block(2, "a"), block(3, "b"), block(4, "b")];
+    const directory = new PoolDirectory(taken, 0);
+    directory.learn(3n, counts({ allocated: 1 }), 0);
+    directory.learn(4n, counts({}), 0);
+    const wish = { owner: "a", known: NONE, tried: NONE, excluded: [[5n, 6n]] as const };
+    const extents = {
+      endingFrom: (position: bigint) =>
+        [
+          { first: 0n, last: 1n },
+          { first: 5n, last: 7n },
+        ].find(({ last }) => last >= position),
+    };
+    const plan = planClaims(directory, extents, 8n, wish, 10, 0);
+    expect(plan[0]).toEqual({ kind: "own", position: 2n });
+    const free = plan.filter(({ kind }) => kind === "free").map(({ position }) => position);
+    expect(free.toSorted()).toEqual([0n, 1n, 7n]);
+    expect(plan.filter(({ kind }) => kind === "reclaim")).toEqual([
+      { kind: "reclaim", position: 4n, owner: "b", rank: 0 },
+    ]);
+  });
+
+  it("begins with what a claim would choose, and takes no more free ones than asked for", () => {
+    const directory = new PoolDirectory([], 0);
+    for (const owner of ["a", "b", "c", "node-17"]) {
+      const wish = { owner, known: NONE, tried: NONE, excluded: [] };
+      const chosen = chooseBlock(directory, EVERYTHING, 8n, wish, 0);
+      const plan = planClaims(directory, EVERYTHING, 8n, wish, 3, 0);
+      expect(plan).toHaveLength(3);
+      expect(chosen).toEqual(plan[0]);
+    }
   });
 });

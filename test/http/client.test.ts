@@ -199,9 +199,7 @@ describe("the generated client", () => {
     ]);
     const explained = await accepted(agent.POST("/v1/explanations", { body: both("asked") }));
     expect(explained).toMatchObject({ wouldSucceed: true, families: [{ family: 4 }, { family: 6 }] });
-    const told = await accepted(
-      agent.POST("/v1/allocations", { body: { ...both("asked"), explain: true } }),
-    );
+    const told = await accepted(agent.POST("/v1/allocations", { body: { ...both("asked"), explain: true } }));
     expect(told.explanation).toMatchObject({ wouldSucceed: true, hostKnown: true });
     const query = { type: "pool_changed", pool: "four" };
     const events = await accepted(api.GET("/v1/events", { params: { query } }));

@@ -198,9 +198,13 @@ async function run(seed: number, met: Map<string, number>): Promise<void> {
   }
 }
 
-test("an explanation and the allocation right after it agree, and the explanation changes nothing", async () => {
-  const met = new Map<string, number>();
-  const seeds = ONLY === undefined ? Array.from({ length: SEEDS }, (_, seed) => seed + 1) : [Number(ONLY)];
-  for (const seed of seeds) await run(seed, met);
-  if (ONLY === undefined) expect(MET.filter((verdict) => !met.has(verdict))).toEqual([]);
-}, Math.max(120_000, SEEDS * 2_000));
+test(
+  "an explanation and the allocation right after it agree, and the explanation changes nothing",
+  async () => {
+    const met = new Map<string, number>();
+    const seeds = ONLY === undefined ? Array.from({ length: SEEDS }, (_, seed) => seed + 1) : [Number(ONLY)];
+    for (const seed of seeds) await run(seed, met);
+    if (ONLY === undefined) expect(MET.filter((verdict) => !met.has(verdict))).toEqual([]);
+  },
+  Math.max(120_000, SEEDS * 2_000),
+);
