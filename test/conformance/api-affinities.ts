@@ -91,7 +91,7 @@ async function outcomes(
   const found: WireOutcome[] = [...first.body.results];
   let cursor: string | undefined = first.body.nextCursor;
   for (let page = 0; cursor !== undefined && page < 100; page += 1) {
-    const more = await world.must("POST", `${path}?cursor=${encodeURIComponent(cursor)}`, body);
+    const more = await world.must("POST", path, { ...body, cursor });
     found.push(...more.results);
     cursor = more.nextCursor;
   }

@@ -244,6 +244,46 @@ describe("the generated client", () => {
     }
   });
 
+  it("changes owners, and tells everything about an address", async () => {
+    const attributes = { namespace: "n", pod: "vm-1" };
+    const body = { host: "node-1", handle: "vm", ipv4: { count: 1 }, attributes };
+    const { allocations } = await accepted(agent.POST("/v1/allocations", { body }));
+    const address = allocations[0]?.address ?? "";
+    const target = { namespace: "n", pod: "vm-2" };
+    const update = { handle: "vm", setAlternate: target, expectAlternateEmpty: true };
+    const params = { path: { address } };
+    const updated = await accepted(agent.PATCH("/v1/allocations/{address}/owners", { params, body: update }));
+    expect(updated.alternateAttributes).toEqual({ ...target, node: "node-1" });
+    const change = { handle: "vm", change: "promote" as const, owner: target };
+    const changed = await accepted(agent.POST("/v1/owner-changes", { body: change }));
+    expect(changed).toMatchObject({ changed: 1, unchanged: 0, released: 0 });
+    expect(changed.allocations?.[0]).toMatchObject({ address, alternateAttributes: attributes });
+    const view = await accepted(api.GET("/v1/addresses/{address}", { params }));
+    expect(view).toMatchObject({ state: "allocated", allocatable: false, blockOwner: "node-1" });
+    await accepted(agent.DELETE("/v1/handles/{handle}", { params: { path: { handle: "vm" } } }));
+    expect((await accepted(api.GET("/v1/addresses/{address}", { params }))).tenures).toMatchObject([
+      { host: "node-1", handle: "vm", attributes: target },
+    ]);
+  });
+
+  it("claims blocks for hosts, and takes them back", async () => {
+    const params = { path: { host: "node-1" } };
+    const own = await accepted(agent.POST("/v1/hosts/{host}/blocks", { params, body: { families: [4, 6] } }));
+    expect([own.ipv4?.affinity?.name, own.ipv6?.affinity?.name]).toEqual(["node-1", "node-1"]);
+    await accepted(
+      api.PUT("/v1/pools/{pool}", {
+        params: { path: { pool: "single" } },
+        body: { cidr: "10.40.0.0/23", blockSize: 32 },
+      }),
+    );
+    const range = { host: "node-4", cidr: "10.40.0.0/30" };
+    const claimed = await accepted(api.POST("/v1/affinity-claims", { body: range }));
+    expect(claimed.results.map(({ outcome }) => outcome)).toEqual(Array(4).fill("claimed"));
+    const released = await accepted(api.POST("/v1/affinity-releases", { body: { pool: "single" } }));
+    expect(released.results.map(({ outcome }) => outcome)).toEqual(Array(4).fill("released"));
+    expect(released.nextCursor).toBeUndefined();
+  });
+
   it("removes a host", async () => {
     const params = { path: { host: "node-3" } };
     await accepted(api.PUT("/v1/hosts/{host}", { params, body: { labels: {} } }));

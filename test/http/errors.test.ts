@@ -12,19 +12,11 @@ import { type Answer, type Client, clientOf, expectStatus } from "./client.ts";
 
 /** Codes that no request to this release can meet, and why. */
 const NOT_MET: Partial<Record<Code, string>> = {
-  range_too_large: "comes with affinity claims",
   token_expired: "comes with JWTs",
   check_not_found: "comes with checks",
   load_balancer_not_found: "comes with load balancers",
   host_removing: "comes with host removal",
   handle_limit_reached: "comes with limits per handle",
-  owner_mismatch: "comes with owner changes",
-  handle_not_allocated: "comes with owner changes",
-  alternate_owner_empty: "comes with owner changes",
-  alternate_owner_mismatch: "comes with owner changes",
-  block_not_empty: "comes with affinity releases",
-  block_owned_by_other: "comes with affinity claims",
-  cidr_not_in_pool: "comes with affinity claims",
   pool_draining: "comes with draining",
   report_out_of_order: "comes with reports",
   check_running: "comes with checks",
@@ -231,6 +223,29 @@ describe("on the running service", () => {
     await expectStatus(admin("PUT", "/v1/hosts/node-6", { labels: { pair: "" } }), 201);
     await expectStatus(allocate(wish("node-5", "p")), 201);
     await expectProblem(allocate(wish("node-6", "p")), "strict_affinity");
+  });
+
+  it("owners and blocks are refused with who holds them", async () => {
+    const spec = { cidr: "10.6.0.0/22", blockSize: 31, nodeSelector: "has(owned)" };
+    await expectStatus(admin("PUT", "/v1/pools/owned", spec), 201);
+    const claim = (host: string, cidr: string) => admin("POST", "/v1/affinity-claims", { host, cidr });
+    await expectProblem(claim("node-1", "10.6.0.0/22"), "range_too_large");
+    await expectProblem(claim("node-1", "192.0.2.0/31"), "cidr_not_in_pool");
+    await expectStatus(claim("node-1", "10.6.0.0/31"), 200);
+    const other = await expectProblem(claim("node-2", "10.6.0.0/31"), "block_owned_by_other");
+    expect(other.body.evidence).toEqual({ block: "10.6.0.0/31", host: "node-1" });
+    await expectStatus(admin("PUT", "/v1/allocations/10.6.0.1", { host: "node-1", handle: "vm" }), 201);
+    const busy = admin("POST", "/v1/affinity-releases", { cidr: "10.6.0.0/31" });
+    expect((await expectProblem(busy, "block_not_empty")).body.detail).toContain("holds 1 addresses");
+    const promote = (handle: string) =>
+      admin("POST", "/v1/owner-changes", { handle, change: "promote", owner: { namespace: "n", pod: "to" } });
+    await expectProblem(promote("nothing"), "handle_not_allocated");
+    await expectProblem(promote("vm"), "alternate_owner_empty");
+    const owners = (json: object) =>
+      admin("PATCH", "/v1/allocations/10.6.0.1/owners", { handle: "vm", ...json });
+    await expectStatus(owners({ setAlternate: { namespace: "n", pod: "else" } }), 200);
+    await expectProblem(promote("vm"), "alternate_owner_mismatch");
+    await expectProblem(owners({ clearAlternate: true, expectAlternateEmpty: true }), "owner_mismatch");
   });
 
   async function addressOf(handle: string): Promise<string> {

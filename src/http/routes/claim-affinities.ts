@@ -8,6 +8,15 @@ import { leasedPolicy, storedCidr } from "../reading/policy.ts";
 import { components } from "../schemas/components.ts";
 import { blocksToClaim, type Judged, skipped, unsettled } from "../writing/affinity-range.ts";
 
+/** Claims under way at a time: each makes a new object, and none may wait for long behind the others. */
+const CLAIMS_AT_ONCE = 4;
+
+/** Claims one block; where a step had no answer in time, once more: that settles it. */
+async function settled(call: Call, host: string, pool: CompiledPool, block: string): Promise<Judged> {
+  const first = await claim(call, host, pool, block);
+  return first.refusal?.code === "in_progress" ? await claim(call, host, pool, block) : first;
+}
+
 async function claim(call: Call, host: string, pool: CompiledPool, block: string): Promise<Judged> {
   const { name, incarnation } = pool.definition;
   const deadline = call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt };
@@ -54,7 +63,8 @@ export const claimAffinities = operation(
     const range = blocksToClaim(policy.value, storedCidr(cidr));
     if (!range.ok) return range.error;
     const { pool, blocks } = range.value;
-    const judged = await mapBounded(blocks, (block) => claim(call, host, pool, formatCidr(block)));
+    const texts = blocks.map(formatCidr);
+    const judged = await mapBounded(texts, (block) => settled(call, host, pool, block), CLAIMS_AT_ONCE);
     const only = judged.length === 1 ? judged[0]?.refusal : undefined;
     return only ?? reply(200, { results: judged.map(({ outcome }) => outcome) });
   },

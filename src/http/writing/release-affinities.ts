@@ -28,8 +28,10 @@ interface OwnedBlock {
   readonly owner: string;
 }
 
-/** Tries under one fresh epoch each, where a row moves on meanwhile. */
+/** Tries under one fresh epoch each, where a row moves on meanwhile or a step has no answer in time. */
 const TRIES_MAX = 2;
+/** Releases under way at a time: none may wait for long behind the others. */
+const RELEASES_AT_ONCE = 8;
 
 /** Releases one page of blocks. `more`: there are others after them. */
 export async function releaseBlocks(
@@ -40,7 +42,8 @@ export async function releaseBlocks(
 ): Promise<{ readonly judged: readonly Judged[]; readonly last?: string; readonly more: boolean }> {
   const found = await targets(call, policy, filter);
   const page = found.slice(0, AFFINITY_BLOCKS_MAX);
-  const judged = await mapBounded(page, (target) => giveUp(call, target, filter.host, mustBeEmpty));
+  const work = (target: OwnedBlock) => giveUp(call, target, filter.host, mustBeEmpty);
+  const judged = await mapBounded(page, work, RELEASES_AT_ONCE);
   const last = page.at(-1);
   const more = found.length > page.length;
   return last === undefined ? { judged, more } : { judged, last: formatCidr(last.block), more };
@@ -125,8 +128,8 @@ async function giveUp(
       case "block_not_empty":
         return skipped(block, rejection("block_not_empty", { block, allocated: said.allocated }));
       case "too_young":
-      case "unsettled":
         return skipped(block, unsettled(owner));
+      case "unsettled":
       case "stale":
         continue;
     }

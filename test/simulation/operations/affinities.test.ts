@@ -192,11 +192,14 @@ describe("claimAffinities", () => {
     expect(affinity).toMatchObject({ type: "host", name: "ghost", state: "confirmed" });
   });
 
-  test("I6: a claim that got no answer is settled by the same request", async () => {
-    face.world.drop({ toClass: "BlockObject", method: "claim", kind: "request" }, { loss: "silent" });
+  test("I6: a claim that got no answer is made again under a fresh epoch, or settled by the same request", async () => {
+    const lost = { toClass: "BlockObject", method: "claim", kind: "request" } as const;
+    face.world.drop(lost, { loss: "silent" });
+    expect(told(await claim("a", BLOCKS[1] ?? ""))).toEqual(["10.0.0.16/28 claimed"]);
+    face.world.drop(lost, { times: 2, loss: "silent" });
     expect(code(await claim("a", BLOCKS[0] ?? ""))).toEqual([503, "in_progress"]);
     expect(told(await claim("a", BLOCKS[0] ?? ""))).toEqual(["10.0.0.0/28 claimed"]);
-    expect(await owned()).toEqual({ a: [BLOCKS[0]] });
+    expect(await owned()).toEqual({ a: [BLOCKS[0], BLOCKS[1]] });
   });
 
   test("only administrators claim and release", async () => {
