@@ -23,7 +23,7 @@ import { isClearedBy, isNobody, isOwner, isSeenBy, type Owners, ownersOf } from 
 /**
  * Replaces or clears owners of one address.
  * Invariant: conditions on owners that are not touched are not judged; a refusal changes nothing.
- * Source: behaviour of owner attributes, docs/architecture.md 3.8.
+ * Source: behaviour of owner attributes, docs/architecture.md 3.11.
  */
 export function updateOwners(draft: BlockDraft, request: UpdateOwnersRequest): UpdateOwnersAnswer {
   const { onlyHost, expect, set } = request;
