@@ -58,7 +58,7 @@ export class HostExplain {
         }),
       );
       return ok({
-        wouldSucceed: this.#wouldSucceed(families),
+        wouldSucceed: refusedWith === undefined && this.#wouldSucceed(families),
         policyRevision: policy.version,
         hostKnown: this.#labels !== undefined,
         hostLabels: this.#labels ?? {},
