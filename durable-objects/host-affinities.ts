@@ -35,7 +35,9 @@ export interface ClaimWish {
 
 export type ClaimResult =
   | { readonly kind: "claimed"; readonly block: string; readonly counts: BlockCounts }
-  | { readonly kind: "none" | "over_cap" | "terminating" }
+  /** `young`: blocks of others that are empty, but were claimed too lately to be asked back. */
+  | { readonly kind: "none"; readonly young?: readonly { readonly block: string; readonly owner: string }[] }
+  | { readonly kind: "over_cap" | "terminating" }
   | { readonly kind: "other"; readonly owner: string }
   /** A call had no answer; the row stays and is recovered. */
   | { readonly kind: "unsettled"; readonly where: "pool" | "block" | "host" };
@@ -159,32 +161,41 @@ export class HostAffinities {
   async #claim(wish: ClaimWish): Promise<ClaimResult> {
     const target = poolTarget(wish.pool);
     const tried: string[] = [];
+    const young: { block: string; owner: string }[] = [];
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       const known = this.#known(target);
       const excluded = reservedPositions(wish.leased.policy, wish.pool);
       const question = { ...target, owner: wish.owner, known, excluded, tried };
       const offer = await once(this.#host, () => this.#poolPort(target).claim(question));
       if (offer.kind !== "answered") return { kind: "unsettled", where: "pool" };
-      if (offer.value.kind === "none" || offer.value.kind === "terminating")
-        return { kind: offer.value.kind };
+      if (offer.value.kind === "terminating") return { kind: "terminating" };
+      if (offer.value.kind === "none") break;
       const { block, epoch } = offer.value;
       if (offer.value.kind === "reclaim") {
-        if (tried.length >= RECLAIM_CANDIDATES_MAX) return { kind: "none" };
+        if (tried.length >= RECLAIM_CANDIDATES_MAX) break;
         tried.push(block);
-        await this.#askForBlock(offer.value.owner, target, block, epoch);
+        const { owner } = offer.value;
+        const said = await this.#askForBlock(owner, target, block, epoch);
+        if (said === "too_young") young.push({ block, owner });
         continue;
       }
       const claimed = await this.#claimAt(wish, target, block, epoch);
       if (claimed !== "lost") return claimed;
     }
-    return { kind: "none" };
+    return young.length === 0 ? { kind: "none" } : { kind: "none", young };
   }
 
   /** Asks the owner's Host to release an empty block. It never waits for its own claims, so two Hosts never wait for each other. */
-  async #askForBlock(owner: string, target: PoolTarget, block: string, epoch: number): Promise<void> {
+  async #askForBlock(
+    owner: string,
+    target: PoolTarget,
+    block: string,
+    epoch: number,
+  ): Promise<ReleaseBlockAnswer["kind"]> {
     const { pool, incarnation } = target;
     const message = { host: owner, block, pool, incarnation, epoch, mustBeEmpty: true, forReclaim: true };
-    await again(this.#host, () => this.#host.runtime.ports.host(owner).releaseBlock(message));
+    const answer = await again(this.#host, () => this.#host.runtime.ports.host(owner).releaseBlock(message));
+    return answer.kind === "answered" ? answer.value.kind : "unsettled";
   }
 
   async #claimFresh(

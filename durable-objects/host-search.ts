@@ -348,7 +348,7 @@ export class HostSearch {
         const claimed = await this.#affinities.claim(this.#claimWish(leased, pool, cap));
         if (claimed.kind === "over_cap") return reached;
         if (claimed.kind === "unsettled") this.#unheard = claimed.where;
-        if (claimed.kind === "none") this.#looks.noteWithoutBlock(policy, pool);
+        if (claimed.kind === "none") this.#withoutBlock(policy, pool, claimed.young);
         if (claimed.kind !== "claimed") break;
         const seat: Seat = { pool, block: claimed.block, isOwn: true };
         // Shared with others: those who came first have filled it.
@@ -364,6 +364,18 @@ export class HostSearch {
       }
     }
     return this.#ownedRows() >= cap ? reached : { step: "go_on", capReached: false };
+  }
+
+  #withoutBlock(
+    policy: CompiledPolicy,
+    pool: CompiledPool,
+    young: readonly { readonly block: string; readonly owner: string }[] = [],
+  ): void {
+    this.#looks.noteWithoutBlock(policy, pool);
+    for (const { block, owner } of young) {
+      const seat = { pool, block, owner, isOwn: false };
+      this.#blocks.push(blockMet(seat, this.#request.host, "skipped", "reclaim_too_young"));
+    }
   }
 
   #claimWish(leased: LeasedPolicy, pool: CompiledPool, cap: number) {

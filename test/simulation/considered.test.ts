@@ -110,6 +110,25 @@ describe("considered", () => {
     expect(blocks(full)).toMatchObject([{ block: "10.0.0.0/30", owner: "a", outcome: "full", allocated: 4 }]);
   });
 
+  test("an empty block of another that was claimed a moment ago is named as too young to be asked back", async () => {
+    await open({ pools: { p: { cidr: "10.0.0.0/30", blockSize: 30 } }, config: { strictAffinity: true } });
+    const { addresses } = await got(request("a", "h1"));
+    const { block = "", address = "", sequenceNumber = 0 } = addresses[0]?.record ?? {};
+    await scene.world.during(scene.releaseAddress(block, { address, sequenceNumber }));
+    await scene.world.advance(6_000);
+    const barred = await refused(request("b", "h2"));
+    expect(blocks(barred)).toContainEqual({
+      kind: "block",
+      pool: "p",
+      block,
+      owner: "a",
+      outcome: "skipped",
+      rule: "reclaim_too_young",
+    });
+    await scene.world.advance(60_000);
+    expect((await got(request("b", "h3"))).addresses[0]?.record.blockOwner).toBe("b");
+  });
+
   test("at most 64 rows are listed, the rest is counted", async () => {
     await open({ pools: { p: { cidr: "10.0.0.0/24", blockSize: 31 } }, config: { strictAffinity: true } });
     await scene.world.during(
