@@ -4,6 +4,7 @@
  * followed by another block; a row moves only on a final "no".
  */
 import type { AddressRecord, BlockCounts } from "../src/core/allocation.ts";
+import type { OwnerSlot } from "../src/core/block-messages.ts";
 import { type Family, type Rejection, rejection } from "../src/core/errors.ts";
 import { InvariantViolation, unreachable } from "../src/core/invariant.ts";
 import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../src/core/limits.ts";
@@ -26,7 +27,7 @@ export interface AttemptWish {
   readonly item: Pick<AllocateItem, "use" | "attributes" | "leakCollection">;
   /** Addresses of the family that the handle may hold. */
   readonly limit?: number;
-  readonly ownerSlot?: "active" | "alternate";
+  readonly ownerSlot?: OwnerSlot;
   readonly deadlineAt?: number;
 }
 

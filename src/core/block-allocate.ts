@@ -133,7 +133,9 @@ export function reuse(draft: BlockDraft, request: ReuseRequest): ReuseAnswer {
 
 function withOwner(tenure: Tenure, { ownerSlot, attributes }: ReuseRequest): Tenure {
   if (ownerSlot === undefined) return tenure;
-  return ownerSlot === "active" ? { ...tenure, attributes } : { ...tenure, alternateAttributes: attributes };
+  if (ownerSlot === "alternate") return { ...tenure, alternateAttributes: attributes };
+  const isOwn = [tenure.host, tenure.attributes.node].includes(attributes.node ?? "");
+  return ownerSlot === "active" || isOwn ? { ...tenure, attributes } : tenure;
 }
 
 /**

@@ -140,13 +140,16 @@ export interface HoldsAnswer {
 }
 
 /** Hands out again what keys of a handle hold already; all of `take` or nothing. */
+/** `own_active`: active, but only of an address that is of this host, or owned by a workload there. */
+export type OwnerSlot = "active" | "own_active" | "alternate";
+
 export interface ReuseRequest {
   readonly block: string;
   readonly handle: string;
   readonly keys: readonly string[];
   readonly take: number;
   /** Where the attributes are written; absent: they are not. */
-  readonly ownerSlot?: "active" | "alternate";
+  readonly ownerSlot?: OwnerSlot;
   readonly attributes: Attributes;
   readonly until: number;
   readonly cooldownMs: number;

@@ -3,6 +3,7 @@
  * Rule: it owns affinity rows and registration, never the truth about an address.
  */
 import type { AddressRecord, Attributes, BlockCounts, LeakCollection, Use } from "../core/allocation.ts";
+import type { OwnerSlot } from "../core/block-messages.ts";
 import type { Considered, Family, Rejection, Shortfall } from "../core/errors.ts";
 import type { Result } from "../core/result.ts";
 
@@ -35,7 +36,7 @@ export interface HostAllocateRequest {
   readonly hostReserved?: { readonly ipv4?: HostReservation; readonly ipv6?: HostReservation };
   readonly partial: boolean;
   /** Where the attributes of a reused address are written; absent: they are not. */
-  readonly ownerSlot?: "active" | "alternate";
+  readonly ownerSlot?: OwnerSlot;
   readonly leakCollection: LeakCollection;
   /** X-Request-Timeout-Ms counted from arrival; milliseconds since 1970. */
   readonly deadlineAt?: number;

@@ -88,6 +88,21 @@ describe("an agent", () => {
     await expectStatus(one("DELETE", `/v1/allocations/${address}?sequenceNumber=${sequenceNumber}`), 200);
   });
 
+  it("does not replace the active owner of another host's address, nor release it that way", async () => {
+    const { address } = await allocated(one, "node-1", "vm");
+    const slot = { maxPerHandle: 1, ownerSlot: "active", attributes: { namespace: "x", pod: "y" } };
+    await expectStatus(two("POST", "/v1/allocations", { ...wish("node-2", "vm"), ...slot }), 201);
+    const owner = { namespace: "x", pod: "y" };
+    const clear = { handle: "vm", change: "clear", owner, releaseWhenUnowned: true };
+    expect((await expectStatus(two("POST", "/v1/owner-changes", clear), 200)).body.released).toBe(0);
+    const { body } = await admin("GET", `/v1/allocations/${address}`);
+    expect(body).toMatchObject({ handle: "vm", attributes: { node: "node-1" } });
+    await expectStatus(one("POST", "/v1/allocations", { ...wish("node-1", "vm"), ...slot }), 201);
+    const own = await admin("GET", `/v1/allocations/${address}`);
+    expect(own.body.attributes).toEqual({ namespace: "x", pod: "y", node: "node-1" });
+    await expectStatus(one("DELETE", "/v1/handles/vm"), 200);
+  });
+
   it("registers and reads its own host only", async () => {
     expect((await one("GET", "/v1/hosts/node-1")).status).toBe(200);
     for (const path of ["/v1/hosts/node-2", "/v1/hosts/nobody"]) {

@@ -31,7 +31,7 @@ export const allocateBatch = operation(
         // The same as in an allocation of its own, so that either may repeat the other.
         const request = { host, ...(use === undefined ? {} : { use }), ...present(item) };
         return {
-          ...wishOf(request),
+          ...wishOf(request, call.principal),
           key,
           fingerprint: await fingerprintOf(request),
           ...(call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt }),

@@ -39,7 +39,7 @@ export const allocate = operation(
   },
   async ({ body, headers }, call) => {
     const allocated = await call.ports.host(body.host).allocate({
-      ...wishOf(present(body)),
+      ...wishOf(present(body), call.principal),
       key: keyOf(headers, call),
       fingerprint: await fingerprintUnder(headers.idempotencyKey, body),
       ...(call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt }),

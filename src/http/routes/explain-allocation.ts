@@ -19,7 +19,7 @@ export const explainAllocation = operation(
     review: allocationReview,
   },
   async ({ body }, call) => {
-    const explained = await call.ports.host(body.host).explain(wishOf(present(body)));
+    const explained = await call.ports.host(body.host).explain(wishOf(present(body), call.principal));
     return explained.ok ? reply(200, explanationOnWire(explained.value)) : explained.error;
   },
 );

@@ -6,6 +6,7 @@ import type { Attributes } from "../../core/allocation.ts";
 import { parseCidr } from "../../core/cidr.ts";
 import type { FieldFault } from "../../core/errors.ts";
 import type { HostExplainRequest } from "../../rpc/host.ts";
+import type { Principal } from "../auth.ts";
 import type { Present } from "../omit-absent.ts";
 import type { Call, WholeBody } from "../operation.ts";
 import type { Wire } from "../schemas/components.ts";
@@ -19,10 +20,12 @@ export function keyOf(headers: HeaderValues, call: Call): string {
 }
 
 /** A request as its Host takes it, without what makes it one that is repeated. Shape: plain, without undefined. */
-export function wishOf(body: AllocationBody): HostExplainRequest {
+export function wishOf(body: AllocationBody, { role }: Principal): HostExplainRequest {
   const { namespace, explain: _words, use, attributes, partial, leakCollection, ...request } = body;
   return {
     ...request,
+    // The active owner of another host's address is not an agent's to replace.
+    ...(role === "agent" && request.ownerSlot === "active" ? { ownerSlot: "own_active" } : {}),
     ...(namespace === undefined ? {} : { namespaceLabels: namespace.labels ?? {} }),
     use: use ?? "Workload",
     attributes: withHost(attributes, body.host),
