@@ -30,6 +30,13 @@ const RARE = [
   "undone",
   "undo without effect",
   "offer declined",
+  "give up released",
+  "give up block_not_empty",
+  "claim block claimed",
+  "claim block owned_by_other",
+  "owners set updated",
+  "owner promote changed",
+  "owner clear changed",
 ];
 
 const reached = new Map<string, number>();

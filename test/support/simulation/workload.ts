@@ -5,6 +5,7 @@
 import type { Result } from "../../../src/core/result.ts";
 import type { ClusterPort } from "../../../src/rpc/cluster.ts";
 import { checkCap, checkHistory, checkLimits, checkRows, snapshot } from "./checker.ts";
+import { changeOwner, claimBlock, giveUpBlocks, setOwners } from "./operators.ts";
 import { Random } from "./random.ts";
 import { type Asked, type Ended, FAILURES, Scene, type Told } from "./scene.ts";
 import { Watch, watched } from "./watch.ts";
@@ -159,9 +160,53 @@ export class Workload {
     if (draw < 0.4) this.#allocate();
     else if (draw < 0.55) this.#repeat();
     else if (draw < 0.62) this.#assign();
-    else if (draw < 0.8) this.#releaseHandle(random.pick([...HANDLES, "limit1", "limit2"]));
-    else if (draw < 0.9) this.#releaseAddress();
+    else if (draw < 0.78) this.#releaseHandle(random.pick([...HANDLES, "limit1", "limit2"]));
+    else if (draw < 0.87) this.#releaseAddress();
+    else if (draw < 0.9) this.#moveBlocks();
+    else if (draw < 0.93) this.#changeOwners();
     else this.#changePolicy();
+  }
+
+  /** An operator claims a block, or takes from a host what it has. */
+  #moveBlocks(): void {
+    const { scene } = this;
+    const random = this.#random;
+    const host = random.pick(this.#profile.hosts);
+    // No cap refuses an explicit claim, so that rows could not be held against it.
+    if (this.#profile.cap > 0 || random.chance(0.5)) {
+      this.#tell(`give up ${host}`, giveUpBlocks(scene, host, random.chance(0.7)));
+      return;
+    }
+    const block = `10.0.0.${4 * random.below(4)}/30`;
+    this.#tell(`claim block ${host} ${block}`, claimBlock(scene, host, "v4", block));
+  }
+
+  /** A migration: owners are set on an address, or one is moved on all of a handle. */
+  #changeOwners(): void {
+    const { scene } = this;
+    const random = this.#random;
+    const known = scene.asked.flatMap((asked) => toldTo(asked).map((told) => ({ ...told, ...asked })));
+    if (known.length === 0) return;
+    const one = random.pick(known.slice(-8));
+    const pods = { active: random.pick(["", "x"]), alternate: random.pick(["", "y", "y"]) };
+    const change = random.pick(["promote", "clear"] as const);
+    const owner = { namespace: "n", pod: random.pick(["x", "y", "y"]) };
+    const wish = { handle: one.handle, change, owner, releaseWhenUnowned: false };
+    const set = setOwners(scene, one, pods);
+    this.#tell("owners set", set);
+    this.#tell(
+      `owner ${change}`,
+      set.then(() => changeOwner(scene, wish)),
+    );
+  }
+
+  #tell(what: string, answer: Promise<string[]>): void {
+    this.#line(what);
+    const name = what.split(" ").slice(0, 2).join(" ");
+    void answer.then((told) => {
+      for (const one of told) this.watch.count(`${name} ${one}`);
+      this.#line(`  ${what}: ${told.join(" ")}`);
+    });
   }
 
   #allocate(): void {
