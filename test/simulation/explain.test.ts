@@ -3,6 +3,8 @@
  * Random situations on the simulated platform; `SIMULATE_SEED` runs one alone.
  */
 import { expect, test } from "vitest";
+import type { Shortfall } from "../../src/core/errors.ts";
+import type { Policy } from "../../src/core/policy.ts";
 import type { AllocateRefusal, ExplanationView, HostAllocateRequest } from "../../src/rpc/host.ts";
 import { deploy } from "../support/simulation/deployment.ts";
 import { Random } from "../support/simulation/random.ts";
@@ -28,6 +30,23 @@ const MET = [
   "pool_exhausted",
   "maintenance",
   "host_unknown",
+];
+
+/** Rules that refusals and explanations of these situations must have named. */
+const RULES = [
+  "ok",
+  "pool_disabled",
+  "manual_only",
+  "not_requested",
+  "node_selector",
+  "use_not_allowed",
+  "full",
+  "cooling",
+  "reserved",
+  "cap_reached",
+  "auto_allocate_off",
+  "strict_affinity",
+  "no_unclaimed_block",
 ];
 
 type Deployed = ReturnType<typeof deploy>;
@@ -184,6 +203,27 @@ function shortfallOf({ evidence }: AllocateRefusal) {
   return "shortfall" in evidence ? evidence.shortfall : undefined;
 }
 
+/** Each pool of the family once, those first, then blocks; no more than may be listed. */
+function checkConsidered(
+  { family, considered, code }: Pick<Shortfall, "family" | "considered"> & { code?: string | undefined },
+  policy: Policy,
+  where: string,
+): void {
+  if (code === "host_unknown" || code === "maintenance") {
+    expect(considered, where).toEqual([]);
+    return;
+  }
+  const pools = considered.filter(({ kind, rule }) => kind === "pool" && rule !== "wrong_family");
+  const ofFamily = policy.pools.filter((pool) => pool.family === family).map(({ name }) => name);
+  expect(pools.map(({ pool }) => pool).toSorted(), where).toEqual(ofFamily.toSorted());
+  const kinds = considered.map(({ kind }) => kind);
+  expect(kinds, where).toEqual(kinds.toSorted().toReversed());
+  // A block that was not given up may be borrowed from: two rules, each told once.
+  const ofBlocks = considered.filter(({ kind }) => kind === "block");
+  const blocks = ofBlocks.map(({ block, rule }) => `${block} ${rule}`);
+  expect(new Set(blocks).size, where).toBe(blocks.length);
+}
+
 async function run(seed: number, met: Map<string, number>): Promise<void> {
   const situation = new Situation(seed);
   await situation.open();
@@ -208,6 +248,13 @@ async function run(seed: number, met: Map<string, number>): Promise<void> {
         told.families.map(({ code }) => code),
         where,
       ).toContain(got.error.code);
+    const { policy } = await situation.deployed.world.during(situation.deployed.ports.cluster().policy({}));
+    if (policy === undefined) throw new Error("no policy");
+    const listed = [...told.families, ...(shortfall ?? [])];
+    for (const one of listed) checkConsidered({ ...one, considered: [...one.considered] }, policy, where);
+    for (const { rule } of listed.flatMap(({ considered }) => considered)) {
+      met.set(rule, (met.get(rule) ?? 0) + 1);
+    }
     if (got.ok) {
       const foreseen = told.families.reduce((sum, { allocated }) => sum + allocated, 0);
       expect(foreseen, where).toBe(got.value.addresses.length);
@@ -223,7 +270,7 @@ test(
     const met = new Map<string, number>();
     const seeds = ONLY === undefined ? Array.from({ length: SEEDS }, (_, seed) => seed + 1) : [Number(ONLY)];
     for (const seed of seeds) await run(seed, met);
-    if (ONLY === undefined) expect(MET.filter((verdict) => !met.has(verdict))).toEqual([]);
+    if (ONLY === undefined) expect([...MET, ...RULES].filter((what) => !met.has(what))).toEqual([]);
   },
   Math.max(120_000, SEEDS * 2_000),
 );
