@@ -165,7 +165,8 @@ export class HostAffinities {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       const known = this.#known(target);
       const excluded = reservedPositions(wish.leased.policy, wish.pool);
-      const question = { ...target, owner: wish.owner, known, excluded, tried };
+      const policyVersion = wish.leased.policy.version;
+      const question = { ...target, owner: wish.owner, known, excluded, tried, policyVersion };
       const offer = await once(this.#host, () => this.#poolPort(target).claim(question));
       if (offer.kind !== "answered") return { kind: "unsettled", where: "pool" };
       if (offer.value.kind === "terminating") return { kind: "terminating" };

@@ -117,7 +117,8 @@ export class HostAssign {
     if (found.kind !== "answered") return rejection("overloaded", { where: "pool" }, 1);
     const { entry } = found.value;
     let owner = entry?.state === "owned" ? entry.owner : undefined;
-    if (entry?.state !== "draining" && (owner === undefined || owner === host)) {
+    // One that drains may be empty by now: its own answer to the claim tells.
+    if (owner === undefined || owner === host) {
       const deadline = this.#request.deadlineAt === undefined ? {} : { deadlineAt: this.#request.deadlineAt };
       const claimed = await this.#affinities.claimExactly({ owner: host, pool, leased, ...deadline }, block);
       if (claimed.kind === "claimed") return own;

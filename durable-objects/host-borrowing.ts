@@ -86,7 +86,7 @@ export class HostBorrowing {
       const tried: string[] = [];
       let seen: BlockReport[] = [];
       for (let round = 0; round < ROUNDS_MAX; round += 1) {
-        const offer = await this.#looks.candidates(pool, this.#attempt.wish.host, tried, seen);
+        const offer = await this.#looks.candidates(policy, pool, this.#attempt.wish.host, tried, seen);
         if (offer === undefined) {
           isComplete = false;
           break;

@@ -201,7 +201,9 @@ export class HostForesight {
 
   async #candidates(pool: CompiledPool, tried: readonly string[]) {
     const target = poolTarget(pool);
-    const question = { ...target, owner: this.#request.host, limit: CANDIDATES, tried, seen: [] };
+    const policyVersion = this.#policy.version;
+    const owner = this.#request.host;
+    const question = { ...target, owner, limit: CANDIDATES, tried, seen: [], policyVersion };
     const port = () => this.#host.runtime.ports.pool(target.pool, target.incarnation);
     const answer = await again(this.#host, () => port().borrowCandidates(question));
     if (answer.kind !== "answered") throw new Unheard("pool");

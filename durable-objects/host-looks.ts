@@ -34,15 +34,17 @@ export class HostLooks {
 
   /** Asks a Pool which blocks of others may have room; undefined: it did not answer. */
   candidates(
+    policy: CompiledPolicy,
     pool: CompiledPool,
     owner: string,
     tried: readonly string[],
     seen: readonly BlockReport[],
   ): Promise<Offer | undefined> {
     const target = poolTarget(pool);
-    const name = `${target.pool} ${target.incarnation} ${tried.join(" ")}`;
+    const name = `${policy.version} ${target.pool} ${target.incarnation} ${tried.join(" ")}`;
     return shared(this.#offers, name, async () => {
-      const question = { ...target, owner, limit: CANDIDATES, tried, seen };
+      const policyVersion = policy.version;
+      const question = { ...target, owner, limit: CANDIDATES, tried, seen, policyVersion };
       const port = () => this.#host.runtime.ports.pool(target.pool, target.incarnation);
       const answer = await again(this.#host, () => port().borrowCandidates(question));
       return answer.kind === "answered" ? answer.value : undefined;

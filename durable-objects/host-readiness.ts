@@ -176,7 +176,14 @@ export class HostReadiness {
 
   async #others({ policy, host }: Ground, pool: CompiledPool) {
     const target = poolTarget(pool);
-    const question = { ...target, owner: host, limit: CANDIDATES, tried: [], seen: [] };
+    const question = {
+      ...target,
+      owner: host,
+      limit: CANDIDATES,
+      tried: [],
+      seen: [],
+      policyVersion: policy.version,
+    };
     const port = () => this.#host.runtime.ports.pool(target.pool, target.incarnation);
     const answer = await again(this.#host, () => port().borrowCandidates(question));
     if (answer.kind !== "answered") return undefined;

@@ -69,6 +69,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
   async claim(request: PoolClaimRequest): Answer<"claim"> {
     return this.#decide("claim", request, (event, pool): PoolClaimAnswer => {
       if (pool.terminating) return { kind: "terminating" };
+      this.#memory.directory(event.now).heedPolicy(request.policyVersion);
       const choice = this.#memory.choose(this.#wish(request, event.grid), event.grid.positions, event.now);
       if (choice.kind === "none") return { kind: "none" };
       if (choice.kind === "free") {
@@ -195,6 +196,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     if (this.#rows.pool()?.terminating) return { candidates: [] };
     this.#learn(request.seen, event);
     const directory = this.#memory.directory(now);
+    directory.heedPolicy(request.policyVersion);
     const tried = positionsOf(grid, request.tried);
     const found = directory.borrowCandidates(request.owner, tried, request.limit, now);
     const candidates = found.map(({ position, owner, known }) => {

@@ -49,7 +49,7 @@ function reclaimClassOf(entry: Entry): ReclaimClass | undefined {
   if (entry.counts === undefined) return "unknown";
   if (entry.counts.allocated > 0) return "occupied";
   if (entry.counts.cooling === 0) return "empty";
-  return entry.isRipe ? "thinning" : "occupied";
+  return entry.isRipe || !entry.isHeard ? "thinning" : "occupied";
 }
 
 function borrowClassOf(entry: Entry): number | undefined {
@@ -79,6 +79,7 @@ export class PoolDirectory {
   };
   readonly #borrow = Array.from({ length: UNHEARD + 1 }, () => new Rotation<Entry>());
   readonly #due = new DueQueue<Entry>();
+  #policyVersion = -1;
 
   /** Takes the stored blocks; their counts are dated, and "full" is not believed until reported again. */
   constructor(stored: readonly DirectoryBlock[], now: number) {
@@ -162,6 +163,22 @@ export class PoolDirectory {
     this.#date(entry, now);
     this.#place(entry, reclaimClassOf(entry) === "occupied");
     return true;
+  }
+
+  /**
+   * Notes the policy that a request was made under. After a change "full" is not believed until reported
+   * again: a reservation may have gone, or a cooldown have been shortened.
+   */
+  heedPolicy(version: number | undefined): void {
+    if (version === undefined || version <= this.#policyVersion) return;
+    const isFirst = this.#policyVersion < 0;
+    this.#policyVersion = version;
+    if (isFirst) return;
+    for (const entry of this.#blocks.values()) {
+      if (entry.counts === undefined || (entry.counts.available > 0 && entry.counts.cooling === 0)) continue;
+      entry.isHeard = false;
+      this.#place(entry, false);
+    }
   }
 
   /**

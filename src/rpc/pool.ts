@@ -21,6 +21,8 @@ export interface PoolClaimRequest extends PoolTarget {
   readonly excluded: readonly (readonly [first: bigint, last: bigint])[];
   /** Blocks already tried for reclaim by this request. */
   readonly tried: readonly string[];
+  /** Of the caller's policy: figures of an older one are not believed where they say that there is nothing. */
+  readonly policyVersion?: number;
 }
 
 export type PoolClaimAnswer =
@@ -163,6 +165,8 @@ export interface PoolPort {
       readonly owner: string;
       readonly limit: number;
       readonly tried: readonly string[];
+      /** Of the caller's policy: after a change "full" is not believed until reported again. */
+      readonly policyVersion?: number;
       /** What the caller saw of blocks that were candidates before. */
       readonly seen: readonly BlockReport[];
     },

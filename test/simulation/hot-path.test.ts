@@ -364,3 +364,54 @@ describe("who does not answer is not taken for empty", () => {
     expect(await scene.world.during(allocate(request("a", "h")))).toMatchObject({ ok: true });
   });
 });
+
+describe("what was full under an older policy is asked again", () => {
+  const pools = { default: { cidr: "10.0.0.0/30", blockSize: 30 } };
+  const count = (n: number) => ({ ipv4: { count: n } });
+
+  test("a reservation that goes gives its addresses to borrowers at once", async () => {
+    scene = await Scene.open({ pools });
+    const { cluster } = scene.deployed.ports;
+    const spec = { reservedCIDRs: ["10.0.0.2/31"] };
+    await scene.world.during(cluster().putReservation({ name: "half", spec, by: "test" }));
+    await answered(request("a", "two", count(2)));
+    expect(await scene.world.during(allocate(request("b", "none")))).toMatchObject({ ok: false });
+    await scene.world.during(cluster().deleteReservation({ name: "half", by: "test" }));
+    expect(addressesOf(await answered(request("b", "some")))).toHaveLength(1);
+  });
+
+  test("a cooldown that is shortened frees what it held back, for borrowers and for a claim", async () => {
+    scene = await Scene.open({ pools, config: { ipCooldownSeconds: 600 } });
+    await answered(request("a", "four", count(4)));
+    await scene.world.during(scene.release("four"));
+    await scene.world.advance(10_000);
+    const refused = await scene.world.during(allocate(request("b", "early")));
+    expect(refused).toMatchObject({ ok: false, error: { code: "pool_cooling" } });
+    const { cluster } = scene.deployed.ports;
+    await scene.world.during(cluster().changeConfig({ patch: { ipCooldownSeconds: 0 }, by: "test" }));
+    expect(addressesOf(await answered(request("b", "now")))).toHaveLength(1);
+  });
+
+  test("an exact address of a block that drains and has emptied is had at once", async () => {
+    scene = await Scene.open({ pools });
+    const first = (await answered(request("a", "one"))).addresses[0]?.record;
+    const target = { pool: "default", incarnation: 0, cidr: "10.0.0.0/30", blockSize: 30 };
+    const block = first?.block ?? "";
+    const fresh = await scene.world.during(
+      scene.deployed.ports.pool("default", 0).fresh({ ...target, owner: "a", block }),
+    );
+    if (fresh.kind !== "claim") throw new Error("the block is a's");
+    const order = {
+      host: "a",
+      block,
+      pool: "default",
+      incarnation: 0,
+      mustBeEmpty: false,
+      forReclaim: false,
+    };
+    await scene.world.during(scene.deployed.ports.host("a").releaseBlock({ ...order, epoch: fresh.epoch }));
+    await scene.world.during(scene.release("one"));
+    const assigned = await scene.world.during(scene.assign("b", "exact", first?.address ?? ""));
+    expect(assigned).toMatchObject({ kind: "ok" });
+  });
+});

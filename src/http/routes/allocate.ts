@@ -1,6 +1,7 @@
 /** allocate: gives a handle addresses of each family it asks for, all or none. */
 
 import { fingerprintUnder } from "../digest.ts";
+import { noteKnownBlock } from "../known-blocks.ts";
 import { present } from "../omit-absent.ts";
 import { operation, reply } from "../operation.ts";
 import { allocationOnWire } from "../present/allocation.ts";
@@ -47,6 +48,7 @@ export const allocate = operation(
     });
     if (!allocated.ok) return allocated.error;
     const { addresses, shortfall, replayed, reused, explanation } = allocated.value;
+    for (const { record } of addresses) noteKnownBlock(call.ports, record.block);
     return reply(201, {
       allocations: addresses.map(allocationOnWire),
       shortfall: shortfall.map(shortfallOnWire),

@@ -1,17 +1,18 @@
 /**
- * Release by address: one call per block, each address judged by its block alone.
+ * Release by address: one call per block that is known here, each address judged by its block alone.
  * May import: core, rpc and http. An unguarded release is sent once and never repeated.
  */
 import { type Address, parseAddress } from "../../core/address.ts";
-import { blockOf, formatCidr } from "../../core/cidr.ts";
+import { blockOf, formatCidr, parseCidr } from "../../core/cidr.ts";
 import { type Rejection, rejection } from "../../core/errors.ts";
 import { invariant } from "../../core/invariant.ts";
 import type { CompiledPolicy } from "../../core/policy.ts";
 import type { AddressRelease, AddressReleaseOutcome } from "../../rpc/block.ts";
 import type { Principal } from "../auth.ts";
 import { mapBounded } from "../concurrency.ts";
+import { isKnownBlock, noteKnownBlock } from "../known-blocks.ts";
 import type { Call } from "../operation.ts";
-import { releasePolicyOf } from "../reading/policy.ts";
+import { poolOfBlock, releasePolicyOf, targetOf } from "../reading/policy.ts";
 
 type Item = Pick<AddressRelease, "address" | "handle" | "sequenceNumber">;
 
@@ -46,6 +47,13 @@ export async function releaseAddresses(
   }
   const { host } = call.principal;
   await mapBounded([...byBlock], async ([block, indexes]) => {
+    if (!(await exists(call, policy, block))) {
+      // Nothing was ever given out there.
+      for (const index of indexes) {
+        outcomes[index] = { kind: "already_free", address: (items[index] as Item).address };
+      }
+      return;
+    }
     const answer = await call.ports.block(block).releaseAddresses({
       block,
       ...releasePolicyOf(policy, block),
@@ -62,6 +70,20 @@ export async function releaseAddresses(
     }
   });
   return outcomes;
+}
+
+/** Tells whether a block ever was: one look into its Pool's directory, once per isolate. */
+async function exists(call: Call, policy: CompiledPolicy, block: string): Promise<boolean> {
+  if (isKnownBlock(call.ports, block)) return true;
+  const cidr = parseCidr(block);
+  invariant(cidr.ok, "a block's own text is a range");
+  const pool = poolOfBlock(policy, cidr.value);
+  if (pool === undefined) return false;
+  const target = targetOf(pool);
+  const { entry } = await call.ports.pool(target.pool, target.incarnation).find({ ...target, block });
+  if (entry === undefined) return false;
+  noteKnownBlock(call.ports, block);
+  return true;
 }
 
 /** The block of an address, by the pool that holds it, enabled or not. */
