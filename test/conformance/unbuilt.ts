@@ -12,12 +12,9 @@ export interface Unbuilt {
 }
 
 const API: readonly BackendName[] = ["objects", "http"];
-const AFTER_EMPTYING =
-  "an exact assignment in the moments between the last release of a block without owner and its retirement";
 const GIVE_UP = "a host gives up the empty blocks of pools that do not select it any more";
 
 export const UNBUILT: readonly Unbuilt[] = [
-  { id: "sq-002", on: API, needs: AFTER_EMPTYING },
   { id: "sc-001", on: API, needs: GIVE_UP },
   { id: "sc-002", on: API, needs: GIVE_UP },
 ];
