@@ -120,9 +120,13 @@ export function retireDueAt(draft: BlockDraft, cooldownMs: number): number | und
   if (header === undefined || header.owner !== undefined || header.retiredEpoch === header.epoch)
     return undefined;
   if (holdsAddress(draft)) return undefined;
-  const waitMs = Math.max(cooldownMs, draft.times.untilMs + 2 * draft.times.skewMs);
+  const inFlightMs = draft.times.untilMs + 2 * draft.times.skewMs;
+  const waitMs = Math.max(cooldownMs, inFlightMs);
   let due = draft.now;
-  for (const row of draft.rows()) due = Math.max(due, (row.ended[0]?.releasedAt ?? 0) + waitMs);
+  for (const row of draft.rows()) {
+    const undoneAt = row.undone?.at(-1)?.at ?? 0;
+    due = Math.max(due, (row.ended[0]?.releasedAt ?? 0) + waitMs, undoneAt + inFlightMs);
+  }
   return due;
 }
 

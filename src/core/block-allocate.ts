@@ -14,7 +14,7 @@ import type {
   UndoItem,
 } from "./block-messages.ts";
 import { invariant } from "./invariant.ts";
-import { freeAt, inRanges, type OrdinalRow, pastOf, type Tenure } from "./ordinal.ts";
+import { freeAt, inRanges, type OrdinalRow, pastOf, recentlyUndone, type Tenure } from "./ordinal.ts";
 
 /** What a block remembers of a key. */
 interface KeyTrace {
@@ -91,7 +91,7 @@ function decideOne(draft: BlockDraft, item: AllocateItem): Uncounted {
   if (trace.held.length > 0) return repeated(draft, item, trace.held) ?? found(draft, item, trace.held);
   if (trace.wasReleased) return { kind: "spent" };
   const time = deadline(draft, item.until);
-  if (time === "late") return { kind: "late" };
+  if (time === "late" || wasUndone(draft, item)) return { kind: "late" };
   const final = isFinal(draft, item.finalAfter);
   if (item.replayOnly === true) return { kind: "full", final };
   if (!accepts(draft, item)) {
@@ -103,6 +103,23 @@ function decideOne(draft: BlockDraft, item: AllocateItem): Uncounted {
   const chosen = chooseFree(draft, item);
   if (chosen.length === 0) return { kind: "full", final };
   return created(draft, item, chosen);
+}
+
+/** A copy of a message whose effect was undone: its request was refused, so it creates nothing (I15). */
+function wasUndone(draft: BlockDraft, { handle, key, attempt }: AllocateItem): boolean {
+  if (attempt === undefined) return false;
+  for (const row of draft.rows()) {
+    const isHere = recentlyUndone(row, draft.now, inFlightMs(draft)).some(
+      (one) => one.handle === handle && one.key === key && one.attempt === attempt,
+    );
+    if (isHere) return true;
+  }
+  return false;
+}
+
+/** How long a message may be under way, by clocks that differ. */
+function inFlightMs({ times }: BlockDraft): number {
+  return times.untilMs + 2 * times.skewMs;
 }
 
 /** Only a block that has an owner or holds an address gives any; strict affinity: only to its owner. */
@@ -203,8 +220,7 @@ function touchedIfOwn(draft: BlockDraft, item: AllocateItem, ordinal: number): O
 }
 
 function created(draft: BlockDraft, item: AllocateItem, ordinals: readonly number[]): Uncounted {
-  const inFlightMs = draft.times.untilMs + 2 * draft.times.skewMs;
-  const age = { inFlightMs, spentKeyMs: draft.times.spentKeyMs };
+  const age = { inFlightMs: inFlightMs(draft), spentKeyMs: draft.times.spentKeyMs };
   const records = ordinals.map((ordinal) => {
     const before = draft.row(ordinal);
     const number = draft.nextNumber();
@@ -244,8 +260,12 @@ export function undo(draft: BlockDraft, item: UndoItem): string[] {
     const address = addressText(draft, row.ordinal);
     const isSame = row.current?.handle === item.handle && row.current.key === item.key;
     if (!isSame || touches.get(address) !== row.number) continue;
-    const { current: _undone, ...rest } = row;
-    draft.put({ ...rest, number: draft.nextNumber(), at: draft.now });
+    const { current, ...rest } = row;
+    const known = recentlyUndone(row, draft.now, inFlightMs(draft));
+    const { handle, key } = item;
+    const attempt = current?.attempt;
+    const attempts = attempt === undefined ? known : [...known, { handle, key, attempt, at: draft.now }];
+    draft.put({ ...rest, undone: attempts, number: draft.nextNumber(), at: draft.now });
     undone.push(address);
   }
   return undone;

@@ -44,6 +44,25 @@ export interface OrdinalRow {
   readonly ended: readonly EndedTenure[];
   /** A past tenure was dropped: the list is not all that there ever was. */
   readonly hasForgotten?: true;
+  /** Attempts that were undone here, as long as a copy of their message may still arrive. */
+  readonly undone?: readonly UndoneAttempt[];
+}
+
+/** An attempt whose address was put back before anybody was told of it. */
+export interface UndoneAttempt {
+  readonly handle: string;
+  readonly key: string;
+  readonly attempt: string;
+  readonly at: number;
+}
+
+/** What a row still has to remember of undone attempts. */
+export function recentlyUndone(
+  row: Pick<OrdinalRow, "undone"> | undefined,
+  now: number,
+  inFlightMs: number,
+): readonly UndoneAttempt[] {
+  return (row?.undone ?? []).filter(({ at }) => now - at < inFlightMs);
 }
 
 export type OrdinalState = "free" | "allocated" | "cooling" | "host_reserved";
@@ -93,13 +112,18 @@ export function pruneEnded(
  */
 export function pastOf(
   ended: readonly EndedTenure[],
-  before: Pick<OrdinalRow, "hasForgotten"> | undefined,
+  before: Pick<OrdinalRow, "hasForgotten" | "undone"> | undefined,
   now: number,
   age: { readonly inFlightMs: number; readonly spentKeyMs: number },
-): Pick<OrdinalRow, "ended" | "hasForgotten"> {
+): Pick<OrdinalRow, "ended" | "hasForgotten" | "undone"> {
   const kept = pruneEnded(ended, now, age);
   const hasForgotten = before?.hasForgotten === true || kept.length < ended.length;
-  return hasForgotten ? { ended: kept, hasForgotten } : { ended: kept };
+  const undone = recentlyUndone(before, now, age.inFlightMs);
+  return {
+    ended: kept,
+    ...(hasForgotten ? { hasForgotten } : {}),
+    ...(undone.length > 0 ? { undone } : {}),
+  };
 }
 
 function withoutAttributes(tenure: EndedTenure): EndedTenure {

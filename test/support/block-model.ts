@@ -73,6 +73,8 @@ export class BlockModel {
   /** Epoch of a release of the affinity that was refused. */
   #keptAt: number | undefined;
   #retiredEpoch: number | undefined;
+  /** Attempts whose addresses were put back, and when. */
+  readonly #undone: { handle: string; key: string; attempt: string; at: number }[] = [];
 
   constructor(shape: ModelShape) {
     this.#shape = shape;
@@ -175,7 +177,7 @@ export class BlockModel {
     }
     if (this.#isSpent(item.handle, item.key, saysSpent))
       return { kind: "spent", counts: this.counts(policy) };
-    if (this.now > item.until) return { kind: "late" };
+    if (this.now > item.until || this.#wasUndone(item)) return { kind: "late" };
     const final = this.#isFinal(finalAfter);
     if (item.replayOnly === true) return { kind: "full", final, counts: this.counts(policy) };
     const isOpen = this.owner !== undefined || this.slots.some(({ held }) => held !== undefined);
@@ -204,10 +206,27 @@ export class BlockModel {
       addresses.some((one) => one.address === this.#shape.addressOf(ordinal) && one.touch === touch),
     );
     for (const slot of undone) {
+      const attempt = slot.held?.attempt;
+      if (attempt !== undefined) this.#undone.push({ handle, key, attempt, at: this.now });
       slot.held = undefined;
       this.#touch(slot);
     }
     return undone.map(({ ordinal }) => this.#shape.addressOf(ordinal));
+  }
+
+  get #inFlightMs(): number {
+    return this.#shape.times.untilMs + 2 * this.#shape.times.skewMs;
+  }
+
+  /** A copy of a message whose effect was undone creates nothing as long as it may arrive. */
+  #wasUndone({ handle, key, attempt }: AllocateItem): boolean {
+    return this.#undone.some(
+      (one) =>
+        one.handle === handle &&
+        one.key === key &&
+        one.attempt === attempt &&
+        this.now - one.at < this.#inFlightMs,
+    );
   }
 
   releaseKey(
@@ -271,11 +290,12 @@ export class BlockModel {
 
   /** The epoch to tell the Pool, when all is over and cooled and no late message can ask any more. */
   retire(cooldownMs: number): number | undefined {
-    const waitMs = Math.max(cooldownMs, this.#shape.times.untilMs + 2 * this.#shape.times.skewMs);
+    const waitMs = Math.max(cooldownMs, this.#inFlightMs);
     const isOver = ({ held, past }: Slot) =>
       held === undefined && (past[0]?.releasedAt ?? -waitMs) + waitMs <= this.now;
     const isDue = this.#isWritten && this.owner === undefined && this.#retiredEpoch !== this.epoch;
-    if (!isDue || !this.slots.every(isOver)) return undefined;
+    const mayArrive = this.#undone.some(({ at }) => this.now - at < this.#inFlightMs);
+    if (!isDue || mayArrive || !this.slots.every(isOver)) return undefined;
     // A key stays spent for its time, whoever has the block by then.
     const forgottenAt = this.now - this.#shape.times.spentKeyMs;
     const isOld = ({ past }: Slot) => (past[0]?.releasedAt ?? forgottenAt) <= forgottenAt;
