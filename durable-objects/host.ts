@@ -56,8 +56,8 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   readonly #refusals: HostRefusals;
   readonly #removal: HostRemoval;
   #alarmAt: number | undefined;
-  /** Requests under way by handle and key: two with one key join. */
-  readonly #joined = new Map<string, { fingerprint: string; answer: Promise<unknown> }>();
+  /** Requests under way by handle and key: two with one key go one after the other. */
+  readonly #underWay = new Map<string, { fingerprint: string; answer: Promise<unknown> }>();
   #name: string | undefined;
   #isEnrolled = false;
 
@@ -108,11 +108,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#name = request.host;
     const { host } = request;
     if (this.#memory.isRemoving) return this.#refused(rejection("host_removing", { host }));
-    const answer = await this.#join(
-      request,
-      (value: rpc.HostAssignAnswer) => ({ ...value, replayed: true }),
-      () => this.#assign(request),
-    );
+    const answer = await this.#inTurn(request, () => this.#assign(request));
     return answer.ok ? answer : this.#refused(answer.error);
   }
 
@@ -234,10 +230,8 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     labels: Registration["labels"],
     looks: HostLooks,
   ): Answer<rpc.HostAllocateAnswer, rpc.AllocateRefusal> {
-    const answer = await this.#join(
-      request,
-      (value: rpc.HostAllocateAnswer) => ({ ...value, replayed: true }),
-      () => allocateFor({ ...this.#parts(), looks }, request, labels),
+    const answer = await this.#inTurn(request, () =>
+      allocateFor({ ...this.#parts(), looks }, request, labels),
     );
     return answer.ok ? answer : this.#refused(answer.error);
   }
@@ -255,27 +249,31 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     return ok({ created, replayed, address: placed(policy, record) });
   }
 
-  /** Two requests with one key in one Host share one attempt; another body with it is refused. */
-  async #join<T, E>(
+  /**
+   * Requests with one key in one Host wait for each other; another body with the key is refused.
+   * Why: who waited asks for itself then, since what the one before was told may have been released by
+   * the time this request began; it finds what the key holds, or that the key is spent (I4, I13).
+   */
+  async #inTurn<T, E>(
     request: {
       readonly host: string;
       readonly handle: string;
       readonly key: string;
       readonly fingerprint: string;
     },
-    replay: (value: T) => T,
     run: () => Answer<T, E>,
   ): Answer<T, E | Rejection<"idempotency_key_reused">> {
     const { handle, key, fingerprint } = request;
     const name = `${handle} ${key}`;
-    const running = this.#joined.get(name);
-    if (running !== undefined) {
-      if (running.fingerprint !== fingerprint) return err(rejection("idempotency_key_reused", { handle }));
-      const shared = (await running.answer) as Result<T, E>;
-      return shared.ok ? ok(replay(shared.value)) : shared;
+    // Ends: each round outlasts one request that came before this one.
+    for (;;) {
+      const before = this.#underWay.get(name);
+      if (before === undefined) break;
+      if (before.fingerprint !== fingerprint) return err(rejection("idempotency_key_reused", { handle }));
+      await before.answer.catch(() => undefined);
     }
-    const answer = run().finally(() => this.#joined.delete(name));
-    this.#joined.set(name, { fingerprint, answer });
+    const answer = run().finally(() => this.#underWay.delete(name));
+    this.#underWay.set(name, { fingerprint, answer });
     return await answer;
   }
 

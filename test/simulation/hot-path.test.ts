@@ -284,6 +284,12 @@ const DUAL = {
   v6: { cidr: "fd00::/120", blockSize: 122 },
 };
 
+/** The block that host a owns. */
+async function ownBlock(): Promise<string> {
+  const { rows } = await scene.world.during(scene.deployed.ports.host("a").affinities({ host: "a" }));
+  return rows[0]?.block ?? "";
+}
+
 describe("both families", () => {
   test("one index call and both blocks at the same time: four calls, four rows", async () => {
     scene = await Scene.open({ pools: DUAL });
@@ -342,7 +348,31 @@ describe("both families", () => {
     expect((await answered(request("a", "eight", { ipv4: { count: 8 } }))).addresses).toHaveLength(8);
   });
 
-  test("I13: two requests with one key in one Host join; another body is refused", async () => {
+  test("I4, I13: who waited for another with its key is not told what was released before it began", async () => {
+    scene = await Scene.open();
+    await answered(request("a", "warm"));
+    const slow = scene.world.hold({
+      method: "allocate",
+      kind: "answer",
+      from: blockObject(await ownBlock()),
+    });
+    const first = allocate(request("a", "h", { key: "same" }));
+    await scene.world.deliver();
+    expect(slow.messages).toHaveLength(1);
+    const released = scene.release("h");
+    await scene.world.deliver();
+    expect(await released).toEqual({ kind: "ok" });
+    const second = allocate(request("a", "h", { key: "same" }));
+    await scene.world.deliver();
+    slow.release();
+    expect(await scene.world.during(first)).toMatchObject({ ok: true });
+    expect(await scene.world.during(second)).toMatchObject({
+      ok: false,
+      error: { code: "idempotency_key_released" },
+    });
+  });
+
+  test("I13: two requests with one key in one Host get the same; another body is refused", async () => {
     scene = await Scene.open();
     const wish = request("a", "h", { key: "same" });
     const [one, two, other] = await scene.world.during(
