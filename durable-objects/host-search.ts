@@ -14,8 +14,9 @@ import type { HostAffinities } from "./host-affinities.ts";
 import type { AttemptRefusal, HostAttempt, Seat, SeatResult } from "./host-attempt.ts";
 import { HostBorrowing, type OthersResult } from "./host-borrowing.ts";
 import { blockConsidered, blockMet } from "./host-considered.ts";
-import { cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import { type HostContext, poolTarget } from "./host-context.ts";
 import type { HostLooks } from "./host-looks.ts";
+import { HostSeats, isRowOf } from "./host-seats.ts";
 import type { Affinity } from "./storage/host-rows.ts";
 
 /** How a search ended. `short`: definitely not enough; what was created can be undone. */
@@ -60,6 +61,7 @@ export class HostSearch {
   #pools: readonly Considered[] = [];
   #blocks: Considered[] = [];
   #asked = new Set<string>();
+  readonly #seats: HostSeats;
   #isShut = false;
   /** Somebody who was asked did not answer: then "there is none" is not known. */
   #unheard: Unheard | undefined;
@@ -80,6 +82,7 @@ export class HostSearch {
     this.#attempt = attempt;
     this.#request = request;
     this.#family = attempt.wish.family;
+    this.#seats = new HostSeats(parts.host, attempt.wish.family);
     this.#labels = labels;
     this.#looks = parts.looks;
     this.#borrowing = new HostBorrowing(parts.host, parts.enrol, attempt, parts.looks);
@@ -112,7 +115,7 @@ export class HostSearch {
 
   /** Rows of the family in every state, as the cap counts them. */
   get owned(): number {
-    return this.#ownedRows();
+    return this.#seats.rows();
   }
 
   async #under(policy: CompiledPolicy): Promise<SearchResult | { readonly kind: "policy_changed" }> {
@@ -120,8 +123,8 @@ export class HostSearch {
     const choice = choosePools(policy, this.#poolRequest());
     this.#pools = choice.ok ? choice.value.considered : choice.error.considered;
     if (this.#isShut && choice.ok) return await this.#partReplayed(policy, choice.value);
-    const roomy = choice.ok ? this.#roomySeats(choice.value.pools) : [];
-    const hasRoom = roomy.some((seat) => this.#mayHaveRoom(seat));
+    const roomy = choice.ok ? this.#seats.roomy(choice.value.pools) : [];
+    const hasRoom = roomy.some((seat) => this.#seats.mayHaveRoom(seat));
     if (!hasRoom) {
       // Nothing to reserve at yet; a key that is listed is answered all the same.
       const step = await this.#lookUp(policy);
@@ -135,7 +138,7 @@ export class HostSearch {
     }
     const { pools, considered } = choice.value;
     for (const seat of roomy) {
-      if (!this.#mayHaveRoom(seat)) continue;
+      if (!this.#seats.mayHaveRoom(seat)) continue;
       const step = await this.#visit(seat, policy);
       if (step !== "go_on") return finish(step);
       if (this.#isPartReplayed) return await this.#partReplayed(policy, choice.value);
@@ -155,9 +158,9 @@ export class HostSearch {
   async #partReplayed(policy: CompiledPolicy, { pools, considered }: PoolChoice): Promise<SearchResult> {
     const others = await this.#borrowing.survey(pools, policy);
     const cap = policy.cap(this.#request.maxBlocksPerHost);
-    const nextFreeAt = earliest([this.#ownNextFreeAt(pools), others.nextFreeAt]);
+    const nextFreeAt = earliest([this.#seats.nextFreeAt(pools), others.nextFreeAt]);
     const end: SearchEnd = {
-      capReached: this.#ownedRows() >= cap,
+      capReached: this.#seats.rows() >= cap,
       autoAllocateOff: !policy.config.autoAllocateBlocks,
       strict: policy.config.strictAffinity,
       othersHaveRoom: others.haveRoom,
@@ -173,7 +176,7 @@ export class HostSearch {
     pools: readonly Considered[],
     { considered, roomElsewhere }: OthersResult,
   ): SearchResult {
-    const ended = { ...end, owned: this.#ownedRows(), cap };
+    const ended = { ...end, owned: this.#seats.rows(), cap };
     const told = toldPools(pools, this.#request.host, ended, roomElsewhere);
     return this.#short(shortageCode(end), [...told, ...this.#blocks, ...considered], ended);
   }
@@ -202,7 +205,7 @@ export class HostSearch {
       return { kind: "refused", refusal: rejection("overloaded", { where: unheard }, 1) };
     }
     const cap = policy.cap(this.#request.maxBlocksPerHost);
-    const nextFreeAt = earliest([this.#ownNextFreeAt(pools), mayBorrow ? others.nextFreeAt : undefined]);
+    const nextFreeAt = earliest([this.#seats.nextFreeAt(pools), mayBorrow ? others.nextFreeAt : undefined]);
     const end: SearchEnd = {
       capReached: claims.capReached,
       autoAllocateOff: !policy.config.autoAllocateBlocks,
@@ -300,9 +303,9 @@ export class HostSearch {
     const { memory, runtime } = this.#host;
     const seenAt = ({ block }: Seat): number => memory.hint(block)?.seenAt ?? 0;
     const oldest = runtime.now() - freshMs;
-    const seats = this.#ownSeats(pools).filter(
-      (seat) => !this.#asked.has(seat.block) && (freshMs === 0 || seenAt(seat) < oldest),
-    );
+    const seats = this.#seats
+      .own(pools)
+      .filter((seat) => !this.#asked.has(seat.block) && (freshMs === 0 || seenAt(seat) < oldest));
     seats.sort((one, other) => seenAt(one) - seenAt(other));
     for (let begin = 0; begin < Math.min(seats.length, limit); begin += ASK_LOT) {
       const lot = seats.slice(begin, begin + ASK_LOT);
@@ -340,11 +343,11 @@ export class HostSearch {
     const { policy } = leased;
     const cap = policy.cap(this.#request.maxBlocksPerHost);
     const reached = { step: "go_on", capReached: true } as const;
-    if (this.#ownedRows() >= cap) return reached;
+    if (this.#seats.rows() >= cap) return reached;
     if (!policy.config.autoAllocateBlocks) return { step: "go_on", capReached: false };
     for (const pool of pools) {
       // Ends: each round adds a row under the cap, or leaves the pool.
-      while (this.#ownedRows() < cap && !this.#looks.isWithoutBlock(policy, pool)) {
+      while (this.#seats.rows() < cap && !this.#looks.isWithoutBlock(policy, pool)) {
         const claimed = await this.#affinities.claim(this.#claimWish(leased, pool, cap));
         if (claimed.kind === "over_cap") return reached;
         if (claimed.kind === "unsettled") this.#unheard = claimed.where;
@@ -352,7 +355,7 @@ export class HostSearch {
         if (claimed.kind !== "claimed") break;
         const seat: Seat = { pool, block: claimed.block, isOwn: true };
         // Shared with others: those who came first have filled it.
-        if (claimed.counts.available > 0 && !this.#mayHaveRoom(seat)) continue;
+        if (claimed.counts.available > 0 && !this.#seats.mayHaveRoom(seat)) continue;
         const before = this.#attempt.missing;
         const step = await this.#visit(seat, policy);
         if (step !== "go_on") return { step, capReached: false };
@@ -363,7 +366,7 @@ export class HostSearch {
         if (this.#attempt.missing === before && isUnusable) break;
       }
     }
-    return this.#ownedRows() >= cap ? reached : { step: "go_on", capReached: false };
+    return this.#seats.rows() >= cap ? reached : { step: "go_on", capReached: false };
   }
 
   #withoutBlock(
@@ -393,9 +396,9 @@ export class HostSearch {
 
   /** Rows that an interrupted claim or release left behind; those of pools that have gone too: caps count them. */
   async #recoverRows(leased: LeasedPolicy, pools: readonly CompiledPool[]): Promise<void> {
-    const isOver = (row: Affinity) => !leased.policy.pools.some((pool) => isOf(row, pool));
+    const isOver = (row: Affinity) => !leased.policy.pools.some((pool) => isRowOf(row, pool));
     const left = [...this.#host.memory.affinities.values()].filter(
-      (row) => row.state !== "confirmed" && (pools.some((pool) => isOf(row, pool)) || isOver(row)),
+      (row) => row.state !== "confirmed" && (pools.some((pool) => isRowOf(row, pool)) || isOver(row)),
     );
     await Promise.all(left.map((row) => this.#affinities.recover(row, this.#request.host, leased)));
   }
@@ -406,43 +409,6 @@ export class HostSearch {
     if (row !== undefined && leased !== undefined) {
       await this.#affinities.recover(row, this.#request.host, leased);
     }
-  }
-
-  /** Confirmed blocks of the pools: by pool as chosen, then by address. */
-  #ownSeats(pools: readonly CompiledPool[]): Seat[] {
-    const rows = [...this.#host.memory.affinities.values()].filter(({ state }) => state === "confirmed");
-    return pools.flatMap((pool) =>
-      rows
-        .filter((row) => isOf(row, pool))
-        .map(({ block }) => ({ block, base: cidrOf(block).base }))
-        .sort((one, other) => (one.base < other.base ? -1 : 1))
-        .map(({ block }) => ({ pool, block, isOwn: true })),
-    );
-  }
-
-  /** Of these only the blocks that may have room; the full ones are not even looked at. */
-  #roomySeats(pools: readonly CompiledPool[]): Seat[] {
-    const { memory, runtime } = this.#host;
-    const now = runtime.now();
-    return pools.flatMap((pool) => {
-      const blocks = [...memory.roomy(pool.definition, now)];
-      if (blocks.length > 1) blocks.sort((one, other) => (cidrOf(one).base < cidrOf(other).base ? -1 : 1));
-      return blocks.map((block) => ({ pool, block, isOwn: true }));
-    });
-  }
-
-  #mayHaveRoom(seat: Seat): boolean {
-    return this.#host.memory.mayHaveRoom(seat.block, this.#host.runtime.now());
-  }
-
-  #ownedRows(): number {
-    return [...this.#host.memory.affinities.values()].filter(({ family }) => family === this.#family).length;
-  }
-
-  #ownNextFreeAt(pools: readonly CompiledPool[]): number | undefined {
-    return earliest(
-      this.#ownSeats(pools).map(({ block }) => this.#host.memory.hint(block)?.counts.nextFreeAt),
-    );
   }
 
   #consider(seat: Seat, result: SeatResult): void {
@@ -506,10 +472,6 @@ export class HostSearch {
 
 function finish(step: Exclude<Step, "go_on">): SearchResult | { readonly kind: "policy_changed" } {
   return step === "complete" ? { kind: "complete" } : step;
-}
-
-function isOf(row: Affinity, { definition }: CompiledPool): boolean {
-  return row.pool === definition.name && row.incarnation === definition.incarnation;
 }
 
 /** The pool that a block belongs to, whatever its state. */

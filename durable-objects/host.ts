@@ -4,23 +4,23 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import type { BlockCounts } from "../src/core/allocation.ts";
-import { agedCounts } from "../src/core/cooling.ts";
-import { type Family, type Rejection, rejection } from "../src/core/errors.ts";
-import { choosePools } from "../src/core/pool-choice.ts";
+import { type Rejection, rejection } from "../src/core/errors.ts";
 import { err, ok, type Result } from "../src/core/result.ts";
 import type * as rpc from "../src/rpc/host.ts";
 import { HostAffinities } from "./host-affinities.ts";
 import { allocateFor, placed } from "./host-allocate.ts";
 import { HostAssign } from "./host-assign.ts";
 import { HostConfirmations, targetOf } from "./host-confirmations.ts";
-import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
+import { again, cidrOf, type HostContext } from "./host-context.ts";
 import { HostEnsure } from "./host-ensure.ts";
 import { HostExplain } from "./host-explain.ts";
+import { HostFigures } from "./host-figures.ts";
 import { HostLanes } from "./host-lanes.ts";
 import { HostLooks } from "./host-looks.ts";
 import { HostMemory } from "./host-memory.ts";
 import { HostReadiness } from "./host-readiness.ts";
 import { HostRefusals } from "./host-refusals.ts";
+import { registrationAfter } from "./host-registration.ts";
 import { HostRemoval } from "./host-removal.ts";
 import { HostReports } from "./host-reports.ts";
 import { productionRuntime } from "./production.ts";
@@ -33,11 +33,6 @@ import {
   saveRegistration,
 } from "./storage/host-rows.ts";
 import { type Counters, Store } from "./storage/store.ts";
-
-/** Replaced incarnations that a host remembers. */
-const REPLACED_MAX = 8;
-/** Own blocks asked for figures that nobody reported since the Host woke. */
-const ASK_MAX = 64;
 
 /** How long the alarm waits before it tries again what it could not do, ms. */
 const ALARM_RETRY_MS = 5_000;
@@ -342,7 +337,8 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   }
 
   async #view(host: string, registration: Registration): Promise<rpc.HostView> {
-    await this.#askUnknown();
+    const figures = new HostFigures(this.#context);
+    await figures.askUnknown();
     const now = this.#runtime.now();
     const { labels, incarnation, revision, registeredAt, gone } = registration;
     const left = gone === undefined ? undefined : await this.#removal.left();
@@ -352,70 +348,14 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
       state: gone === undefined ? "active" : "removing",
       labels,
       ...(incarnation === undefined ? {} : { incarnation }),
-      ipv4: await this.#familyView(4, labels),
-      ipv6: await this.#familyView(6, labels),
+      ipv4: await figures.ofFamily(4, labels),
+      ipv6: await figures.ofFamily(6, labels),
       refusals: this.#memory.refusals(now),
       registeredAt,
       ...(gone === undefined ? {} : { removingSince: gone.since }),
       ...(left === undefined ? {} : { allocationsLeft: left.allocations }),
       revision,
     };
-  }
-
-  async #familyView(family: Family, labels: Registration["labels"]): Promise<rpc.HostFamilyView> {
-    const leased = await this.#runtime.policy.current(this.#runtime.now());
-    const policy = leased?.policy ?? this.#runtime.policy.peek();
-    const uses = ["Workload", "Tunnel", "LoadBalancer"] as const;
-    const names = new Set<string>();
-    for (const use of policy === undefined ? [] : uses) {
-      const choice =
-        policy === undefined ? undefined : choosePools(policy, { family, use, hostLabels: labels });
-      if (choice?.ok === true) for (const { definition } of choice.value.pools) names.add(definition.name);
-    }
-    const rows = [...this.#memory.affinities.values()].filter((row) => row.family === family);
-    const owned = rows.filter(({ state }) => state === "confirmed");
-    const sum = { capacity: 0, allocated: 0, cooling: 0, reserved: 0, available: 0, borrowed: 0 };
-    for (const { block } of owned) {
-      const known = this.#memory.hint(block)?.counts;
-      if (known === undefined) continue;
-      const counts = agedCounts(known, this.#runtime.now());
-      for (const name of ["capacity", "allocated", "cooling", "reserved", "available", "borrowed"] as const) {
-        sum[name] += counts[name];
-      }
-    }
-    const { borrowed, ...figures } = sum;
-    return {
-      pools: [...names].sort(),
-      owned: owned.length,
-      cap: policy?.cap() ?? 0,
-      pending: rows.length - owned.length,
-      borrowedIn: [...this.#memory.borrowed].filter((block) => cidrOf(block).family === family).length,
-      borrowedOut: borrowed,
-      ...figures,
-    };
-  }
-
-  /** Figures that nobody told since the Host woke are asked for, so that sums are not too low. */
-  async #askUnknown(): Promise<void> {
-    const now = this.#runtime.now();
-    const policy = (await this.#runtime.policy.current(now))?.policy;
-    const unknown = [...this.#memory.affinities.values()].filter(
-      ({ block }) => this.#memory.hint(block) === undefined,
-    );
-    const asked = unknown.slice(0, ASK_MAX).map(async (row) => {
-      const pool = policy?.pools.find(
-        ({ definition }) => definition.name === row.pool && definition.incarnation === row.incarnation,
-      );
-      if (policy === undefined || pool === undefined) return;
-      const question = { block: row.block, policy: blockPolicy(policy, pool, row.block) };
-      const answer = await again(this.#context, () =>
-        this.#runtime.ports.block(row.block).describe(question),
-      );
-      if (answer.kind !== "answered") return;
-      this.#memory.note(row.block, answer.value.counts, this.#runtime.now());
-      this.#context.reports.changed(poolTarget(pool), row.block, answer.value.counts);
-    });
-    await Promise.all(asked);
   }
 }
 
@@ -430,34 +370,4 @@ function poolCidrOf(
 ): string | undefined {
   return pools.find(({ definition }) => definition.name === name && definition.incarnation === incarnation)
     ?.definition.cidr;
-}
-
-/** What a registration becomes; `older` when the incarnation was replaced before. The same one changes nothing. */
-function registrationAfter(
-  before: Registration | undefined,
-  { labels, incarnation }: rpc.RegisterRequest,
-  now: number,
-): Registration | "older" {
-  if (incarnation !== undefined && before?.replaced.includes(incarnation) === true) return "older";
-  const isNew = incarnation !== undefined && incarnation !== before?.incarnation;
-  const kept = incarnation ?? before?.incarnation;
-  const replacedNow = isNew && before?.incarnation !== undefined ? [before.incarnation] : [];
-  // A removal that ends meanwhile tells Cluster the next revision: this one is later.
-  const step = before?.gone === undefined ? 1 : 2;
-  const isAnew = isNew || before?.gone !== undefined;
-  const next: Registration = {
-    labels,
-    ...(kept === undefined ? {} : { incarnation: kept }),
-    replaced: [...replacedNow, ...(before?.replaced ?? [])].slice(0, REPLACED_MAX),
-    generation: (before?.generation ?? 0) + (isAnew ? 1 : 0),
-    revision: (before?.revision ?? 0) + step,
-    registeredAt: before?.registeredAt ?? now,
-  };
-  const isSame = before !== undefined && !isAnew && sameLabels(before.labels, labels);
-  return isSame ? before : next;
-}
-
-function sameLabels(one: Registration["labels"], other: Registration["labels"]): boolean {
-  const keys = Object.keys(one);
-  return keys.length === Object.keys(other).length && keys.every((key) => one[key] === other[key]);
 }
