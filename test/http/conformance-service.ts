@@ -7,18 +7,19 @@ import { clientOf } from "./client.ts";
 /** Writes of the policy wait for leases; calls end with them, so a busy machine needs longer ones. */
 const SETTINGS = { leaseMs: 1_000, skewMs: 200 };
 
-/** A row of fresh services: the next one starts while the present one is at work. */
+/** Fresh services, one per case; cases run beside each other, since most of their time is waiting for leases. */
 export class Services {
-  #next: Promise<Service> | undefined;
+  readonly #fresh = new Set<Service>();
   #shared: Promise<Service> | undefined;
 
   /** A service that no case has seen; `end` stops it and removes its data. */
   readonly fresh = async (): Promise<Connection> => {
-    const service = await (this.#next ?? start());
-    this.#next = start();
-    // Seen here, so that a failed start is told by whoever wants that service.
-    this.#next.catch(() => undefined);
-    return connectionTo(service, () => service.stop());
+    const service = await start();
+    this.#fresh.add(service);
+    return connectionTo(service, async () => {
+      this.#fresh.delete(service);
+      await service.stop();
+    });
   };
 
   /** One service for all cases that leave no traces that another one could meet. */
@@ -27,9 +28,10 @@ export class Services {
     return connectionTo(await this.#shared, async () => {});
   };
 
-  /** Stops what was started ahead or is shared. */
+  /** Stops what is shared, and what a failed case left running. */
   async stop(): Promise<void> {
-    await Promise.all([this.#next, this.#shared].map(async (service) => (await service)?.stop()));
+    const shared = await this.#shared;
+    await Promise.all([...this.#fresh, ...(shared === undefined ? [] : [shared])].map((one) => one.stop()));
   }
 }
 

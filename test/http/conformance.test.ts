@@ -13,12 +13,22 @@ const verdicts = new Map<string, Verdict>();
 /** Selectors are asked through pools and hosts of their own. */
 const maySharePlace = ({ steps }: Case): boolean => steps.every(({ op }) => op === "selector");
 
-describe("the service", () => {
-  test.each(coreCases().map((one) => [one.id, one] as const))("%s", async (id, one) => {
-    const verdict = await runByTables(maySharePlace(one) ? shared : fresh, one);
-    verdicts.set(id, verdict);
-    expect(verdict.kind === "fail" ? verdict.text : "").toBe("");
-  });
+const named = coreCases().map((one) => [one.id, one] as const);
+
+async function judge(backend: typeof fresh, id: string, one: Case): Promise<void> {
+  const verdict = await runByTables(backend, one);
+  verdicts.set(id, verdict);
+  expect(verdict.kind === "fail" ? verdict.text : "").toBe("");
+}
+
+describe("a service of its own for each case", () => {
+  const alone = named.filter(([, one]) => !maySharePlace(one));
+  test.concurrent.each(alone)("%s", (id, one) => judge(fresh, id, one));
+});
+
+describe("one service for cases that leave nothing behind, one after the other", () => {
+  const together = named.filter(([, one]) => maySharePlace(one));
+  test.each(together)("%s", (id, one) => judge(shared, id, one));
 });
 
 afterAll(async () => {
