@@ -303,9 +303,10 @@ export class HostSearch {
     const { memory, runtime } = this.#host;
     const seenAt = ({ block }: Seat): number => memory.hint(block)?.seenAt ?? 0;
     const oldest = runtime.now() - freshMs;
-    const seats = this.#seats
-      .own(pools)
-      .filter((seat) => !this.#asked.has(seat.block) && (freshMs === 0 || seenAt(seat) < oldest));
+    const seats = this.#seats.own(pools).filter((seat) => {
+      const isWorthAsking = freshMs === 0 || seenAt(seat) < oldest || this.#seats.mayHaveRoom(seat);
+      return !this.#asked.has(seat.block) && isWorthAsking;
+    });
     seats.sort((one, other) => seenAt(one) - seenAt(other));
     for (let begin = 0; begin < Math.min(seats.length, limit); begin += ASK_LOT) {
       const lot = seats.slice(begin, begin + ASK_LOT);
@@ -350,7 +351,11 @@ export class HostSearch {
       while (this.#seats.rows() < cap && !this.#looks.isWithoutBlock(policy, pool)) {
         const claimed = await this.#affinities.claim(this.#claimWish(leased, pool, cap));
         if (claimed.kind === "over_cap") return reached;
-        if (claimed.kind === "unsettled") this.#unheard = claimed.where;
+        // Nobody knows whether this pool has a block: the next pool's turn has not come.
+        if (claimed.kind === "unsettled") {
+          const refusal = rejection("overloaded", { where: claimed.where }, 1);
+          return { step: { kind: "refused", refusal }, capReached: false };
+        }
         if (claimed.kind === "none") this.#withoutBlock(policy, pool, claimed.young);
         if (claimed.kind !== "claimed") break;
         const seat: Seat = { pool, block: claimed.block, isOwn: true };

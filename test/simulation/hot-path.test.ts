@@ -395,6 +395,20 @@ describe("who does not answer is not taken for empty", () => {
   });
 });
 
+test("a claim without an answer ends the search: the next pool's turn has not come", async () => {
+  const pools = { a: { cidr: "11.0.0.0/26", blockSize: 26 }, b: { cidr: "10.0.0.0/26", blockSize: 26 } };
+  scene = await Scene.open({ pools });
+  scene.world.drop({ fromClass: "BlockObject", method: "claim", kind: "answer" });
+  const refused = await scene.world.during(allocate(request("a", "h")));
+  expect(refused).toMatchObject({ ok: false, error: { code: "overloaded", evidence: { where: "block" } } });
+  const again = await answered(request("a", "h"));
+  expect(addressesOf(again)).toEqual(["11.0.0.0"]);
+  const { rows } = await scene.world.during(scene.deployed.ports.host("a").affinities({ host: "a" }));
+  expect(rows.map(({ block, state }) => ({ block, state }))).toEqual([
+    { block: "11.0.0.0/26", state: "confirmed" },
+  ]);
+});
+
 describe("what was full under an older policy is asked again", () => {
   const pools = { default: { cidr: "10.0.0.0/30", blockSize: 30 } };
   const count = (n: number) => ({ ipv4: { count: n } });
