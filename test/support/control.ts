@@ -21,6 +21,7 @@ export interface CountersAnswer {
   readonly sent: Record<string, number>;
   readonly commits: Record<string, number>;
   readonly rowsWritten: Record<string, number>;
+  readonly rowsRead: Record<string, number>;
 }
 
 interface Client {

@@ -20,24 +20,21 @@ import type { CountersAnswer, Fault } from "./control.ts";
 
 export { SweepObject } from "../../durable-objects/sweep.ts";
 
+interface Counting {
+  counters(): Counters | Promise<Counters>;
+}
+
 type TestEnv = Env & { readonly TEST_SETTINGS?: string };
 
-const BINDINGS = {
-  block: "BLOCK",
-  host: "HOST",
-  pool: "POOL",
-  handleIndex: "HANDLE_INDEX",
-  cluster: "CLUSTER",
-} as const satisfies Record<keyof Ports, keyof Env>;
-
-type ObjectKind = keyof typeof BINDINGS;
+type ObjectKind = keyof Ports;
 
 /** All objects of bare workerd live in one process, so these are seen by all of them. */
 let clockOffsetMs = 0;
 let faults: { readonly fault: Fault; left: number }[] = [];
 let policy: PolicySource | undefined;
 const sent: Record<string, number> = {};
-const living = new Map<string, ObjectKind>();
+/** What each instance did, read without a call: asking thousands of objects would take too long. */
+const living = new Map<string, { readonly kind: ObjectKind; readonly object: Counting }>();
 
 function settingsOf(env: TestEnv): Settings {
   const given = JSON.parse(env.TEST_SETTINGS ?? "{}") as Partial<Settings>;
@@ -96,42 +93,42 @@ function lost(name: string): Error {
   return Object.assign(new Error(`${name} was lost by a test`), { retryable: true });
 }
 
-function register(kind: ObjectKind, ctx: DurableObjectState): void {
-  living.set(ctx.id.toString(), kind);
+function register(kind: ObjectKind, ctx: DurableObjectState, object: Counting): void {
+  living.set(ctx.id.toString(), { kind, object });
 }
 
 class TestBlock extends BlockObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("block", ctx);
+    register("block", ctx, this);
   }
 }
 
 class TestHost extends HostObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("host", ctx);
+    register("host", ctx, this);
   }
 }
 
 class TestPool extends PoolObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("pool", ctx);
+    register("pool", ctx, this);
   }
 }
 
 class TestHandleIndex extends HandleIndexObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("handleIndex", ctx);
+    register("handleIndex", ctx, this);
   }
 }
 
 class TestCluster extends ClusterObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("cluster", ctx);
+    register("cluster", ctx, this);
   }
 }
 
@@ -143,32 +140,27 @@ export {
   TestPool as PoolObject,
 };
 
-interface Counting {
-  counters(): Promise<Counters>;
-}
-
-async function countersOf(env: Env): Promise<CountersAnswer> {
-  const answer: CountersAnswer = { calls: {}, sent, commits: {}, rowsWritten: {} };
+async function countersOfAll(): Promise<CountersAnswer> {
+  const answer: CountersAnswer = { calls: {}, sent, commits: {}, rowsWritten: {}, rowsRead: {} };
   const add = (sums: Record<string, number>, name: string, count: number): void => {
     sums[name] = (sums[name] ?? 0) + count;
   };
-  for (const [id, kind] of living) {
-    const namespace = env[BINDINGS[kind]] as unknown as DurableObjectNamespace;
-    const object = namespace.get(namespace.idFromString(id)) as unknown as Counting;
-    const { calls, commits, rowsWritten } = await object.counters();
+  for (const { kind, object } of living.values()) {
+    const { calls, commits, rowsWritten, rowsRead } = await object.counters();
     for (const [method, count] of Object.entries(calls)) add(answer.calls, `${kind}.${method}`, count);
     add(answer.commits, kind, commits);
     add(answer.rowsWritten, kind, rowsWritten);
+    add(answer.rowsRead, kind, rowsRead);
   }
   return answer;
 }
 
 /** What only tests may ask. Absent: the request is for the application. */
-async function control(request: Request, env: Env): Promise<Response | undefined> {
+async function control(request: Request): Promise<Response | undefined> {
   const { pathname } = new URL(request.url);
   switch (`${request.method} ${pathname}`) {
     case "GET /test/counters":
-      return Response.json(await countersOf(env));
+      return Response.json(await countersOfAll());
     case "POST /test/clock": {
       const { offsetMs } = (await request.json()) as { offsetMs: number };
       clockOffsetMs = offsetMs;
@@ -189,6 +181,6 @@ const serve = createFetch<Env>(testRuntime, refusalOf);
 
 export default {
   async fetch(request, env, ctx) {
-    return (await control(request, env)) ?? (await serve(request, env, ctx));
+    return (await control(request)) ?? (await serve(request, env, ctx));
   },
 } satisfies ExportedHandler<Env>;
