@@ -5,6 +5,7 @@
 import { type AffinityEvent, type AffinityState, affinityAfter } from "../../src/core/affinity.ts";
 import type { Attributes } from "../../src/core/allocation.ts";
 import type { Family } from "../../src/core/errors.ts";
+import { invariant } from "../../src/core/invariant.ts";
 import type { Migrations, SqlRow, Store } from "./store.ts";
 
 export const HOST_MIGRATIONS: Migrations = [
@@ -31,6 +32,14 @@ export const HOST_MIGRATIONS: Migrations = [
   ],
   // Blocks that a removed host had: addresses of it may be left there.
   ["CREATE TABLE left_behind (block TEXT PRIMARY KEY) STRICT, WITHOUT ROWID"],
+  // How many affinities there are: counting them would make a claim dearer with every block.
+  [
+    `CREATE TABLE tally (
+       family INTEGER PRIMARY KEY CHECK (family IN (4, 6)),
+       affinities INTEGER NOT NULL CHECK (affinities >= 0)
+     ) STRICT`,
+    "INSERT INTO tally SELECT family, count(*) FROM affinities GROUP BY family",
+  ],
 ];
 
 /** What a host said of itself. Units: milliseconds since 1970. */
@@ -93,8 +102,14 @@ export function saveRegistration(store: Store, registration: Registration): void
   store.write("INSERT OR REPLACE INTO host (id, registration) VALUES (1, ?)", text);
 }
 
+/** All rows. Invariant: they are as many as the tally says. */
 export function readAffinities(store: Store): Affinity[] {
-  return store.rows<StoredAffinity>("SELECT * FROM affinities").map(toAffinity);
+  const rows = store.rows<StoredAffinity>("SELECT * FROM affinities").map(toAffinity);
+  for (const family of [4, 6] as const) {
+    const found = rows.filter((row) => row.family === family).length;
+    invariant(found === countAffinities(store, family), "the tally of affinities contradicts their rows");
+  }
+  return rows;
 }
 
 export function readAffinity(store: Store, block: string): Affinity | undefined {
@@ -104,8 +119,16 @@ export function readAffinity(store: Store, block: string): Affinity | undefined 
 
 /** Rows of one family in every state: what caps count (I10). */
 export function countAffinities(store: Store, family: Family): number {
-  const row = store.row<{ n: number }>("SELECT count(*) AS n FROM affinities WHERE family = ?", family);
-  return row?.n ?? 0;
+  const query = "SELECT affinities FROM tally WHERE family = ?";
+  return store.row<{ affinities: number }>(query, family)?.affinities ?? 0;
+}
+
+function countOneMore(store: Store, family: Family): void {
+  store.write(
+    `INSERT INTO tally (family, affinities) VALUES (?, 1)
+     ON CONFLICT (family) DO UPDATE SET affinities = affinities + 1`,
+    family,
+  );
 }
 
 /**
@@ -123,8 +146,11 @@ export function moveAffinity(
   if (next === "moved_on") return next;
   if (next === "gone") {
     store.write("DELETE FROM affinities WHERE block = ?", target.block);
+    if (row !== undefined)
+      store.write("UPDATE tally SET affinities = affinities - 1 WHERE family = ?", row.family);
     return next;
   }
+  if (row === undefined) countOneMore(store, target.family);
   const claimedAt = event === "claim" || row === undefined ? now : row.claimedAt;
   const moved: Affinity = { ...target, state: next, claimedAt };
   store.write(
