@@ -170,9 +170,10 @@ const DEFINITE: ReadonlySet<string> = new Set([
   "host_removing",
   "idempotency_key_released",
   "idempotency_key_reused",
+  "handle_limit_reached",
 ] satisfies AllocateRefusal["code"][]);
 
-/** A code after which the same key will not find what the attempt created. */
+/** A code after which the same key will not be used to find what the attempt created. */
 function isDefinite(code: AllocateRefusal["code"]): boolean {
   return DEFINITE.has(code);
 }

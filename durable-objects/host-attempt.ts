@@ -137,7 +137,7 @@ export class HostAttempt {
    * What a limit per handle says before any block is asked; absent: there is room under it, or none is set.
    * Why: what the handle holds is the answer also where no block has room for one more.
    */
-  async meetLimit(): Promise<SeatResult | { readonly kind: "absent" }> {
+  async meetLimit(chosenUnder: CompiledPolicy): Promise<SeatResult | { readonly kind: "absent" }> {
     const { limit, handle, family, count } = this.wish;
     if (limit === undefined) return { kind: "absent" };
     for (let round = 0; round < LIMIT_ROUNDS_MAX; round += 1) {
@@ -146,6 +146,8 @@ export class HostAttempt {
       const rows = listed.value.rows.filter((row) => row.family === family);
       const held = rows.reduce((sum, row) => sum + row.count, 0);
       if (held + count <= limit) return { kind: "absent" };
+      const ended = await this.#unlessUnder(chosenUnder);
+      if (ended !== undefined) return ended;
       const met = await meetLimit(this.#host, this.wish, rows, false);
       if (met.kind === "refused") return met;
       if (met.kind === "reused") return this.#reuse(met.records);
@@ -156,11 +158,22 @@ export class HostAttempt {
   /** Takes a seat: the index first, then the block. */
   async take(seat: Seat, chosenUnder: CompiledPolicy): Promise<SeatResult> {
     if (this.#host.memory.isRemoving) return this.#refuse(this.#removing());
-    return (await this.#arrive(seat)) ?? (await this.#ask(seat, chosenUnder));
+    return (await this.#arrive(seat, chosenUnder)) ?? (await this.#ask(seat, chosenUnder));
+  }
+
+  /**
+   * Tells that the pools were chosen under a policy that has ended, or that none is to be had.
+   * Why: which pools there are is judged before a limit is, and no block is asked that would refuse (3.5).
+   */
+  async #unlessUnder(chosenUnder: CompiledPolicy): Promise<SeatResult | undefined> {
+    const { policy, now } = this.#host.runtime;
+    const leased = await policy.current(now());
+    if (leased === undefined) return this.#refuse(rejection("policy_unavailable", {}, 1));
+    return leased.policy.version === chosenUnder.version ? undefined : { kind: "policy_changed" };
   }
 
   /** Brings the key's row to the seat's block. Absent: it is there. */
-  async #arrive(seat: Seat): Promise<SeatResult | undefined> {
+  async #arrive(seat: Seat, chosenUnder: CompiledPolicy): Promise<SeatResult | undefined> {
     if (this.#row?.block === seat.block) return undefined;
     if (this.#row !== undefined) this.#spare.push(this.#row);
     this.#row = this.#spare.find(({ block }) => block === seat.block);
@@ -181,6 +194,8 @@ export class HostAttempt {
         return undefined;
       }
       if (reserved.value.kind !== "limit") return this.#listedOr(reserved.value);
+      const ended = await this.#unlessUnder(chosenUnder);
+      if (ended !== undefined) return ended;
       const met = await meetLimit(this.#host, this.wish, reserved.value.rows, seat.ordinal !== undefined);
       if (met.kind === "refused") return met;
       if (met.kind === "reused") return this.#reuse(met.records);

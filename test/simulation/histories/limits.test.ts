@@ -1,0 +1,41 @@
+/** A limit per handle that is met while the other family, or the policy, goes another way (I9, I15). */
+import { expect, test } from "vitest";
+import { Scene } from "../../support/simulation/scene.ts";
+import { findings, heldBy, ONE_BLOCK } from "./stage.ts";
+
+const BOTH = { ...ONE_BLOCK, six: { cidr: "fd00::/126", blockSize: 126 } };
+
+test("I9 I15: a limit met in one family leaves nothing in the other", async () => {
+  const scene = await Scene.open({ pools: BOTH, hosts: ["a"] });
+  const wish = { handle: "both", v4: 1, v6: 2, maxPerHandle: 1 };
+  const refused = await scene.world.during(scene.allocate("a", wish));
+  expect(refused).toMatchObject({ kind: "refused", code: "handle_limit_reached" });
+  expect(heldBy(scene, "both")).toEqual([]);
+  expect(findings(scene)).toEqual([]);
+});
+
+test("I9 I15: also where what is held in the other family is not enough of it", async () => {
+  const scene = await Scene.open({ pools: BOTH, hosts: ["a"] });
+  const first = await scene.world.during(scene.allocate("a", { handle: "both", v4: 0, v6: 1 }));
+  expect(first.kind).toBe("ok");
+  const wish = { handle: "both", v4: 1, v6: 2, maxPerHandle: 2 };
+  const refused = await scene.world.during(scene.allocate("a", wish));
+  expect(refused).toMatchObject({ kind: "refused", code: "handle_limit_reached" });
+  expect(heldBy(scene, "both")).toEqual(["fd00::"]);
+  expect(findings(scene)).toEqual([]);
+});
+
+test.each([
+  ["whose host has no block", false],
+  ["whose host has a block", true],
+])("a limit is met only under the policy of now: a request %s", async (_which, hasBlock) => {
+  const scene = await Scene.open({ pools: BOTH, hosts: ["a"] });
+  if (hasBlock) await scene.world.during(scene.allocate("a", { handle: "other" }));
+  const patch = { disabled: true };
+  const { cluster } = scene.deployed.ports;
+  const changed = await scene.world.during(cluster().patchPool({ name: "default", patch, by: "test" }));
+  expect(changed.ok).toBe(true);
+  const wish = { handle: "limited", v4: 2, maxPerHandle: 1, pools: ["default"] };
+  const refused = await scene.world.during(scene.allocate("a", wish));
+  expect(refused).toMatchObject({ kind: "refused", code: "requested_pool_unavailable" });
+});
