@@ -232,7 +232,7 @@ export class HostSearch {
 
   /** What a handle at its limit holds is the answer, or the refusal, also where there is no room at all. */
   async #meetLimit(policy: CompiledPolicy): Promise<Step> {
-    const met = await this.#attempt.meetLimit();
+    const met = await this.#attempt.meetLimit(policy);
     return met.kind === "absent" ? "go_on" : await this.#follow(met, policy);
   }
 
