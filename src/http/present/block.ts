@@ -24,7 +24,8 @@ export function blockOnWire(located: LocatedBlock, view: BlockView): Wire["Block
     cooling: counts.cooling,
     hostReserved: counts.hostReserved,
     reserved: counts.reserved,
-    available: counts.available,
+    // As in the figures of its pool (I14): a block without owner is on its way out and offers nothing.
+    available: view.owner === undefined ? 0 : counts.available,
     borrowed: counts.borrowed,
     sequenceNumber: view.sequenceNumber,
     epoch: view.epoch,
