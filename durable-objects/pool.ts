@@ -32,9 +32,6 @@ import { type Counters, Store } from "./storage/store.ts";
 type Request<M extends keyof PoolPort> = Parameters<PoolPort[M]>[0];
 type Answer<M extends keyof PoolPort> = ReturnType<PoolPort[M]>;
 
-/** How long figures may be in memory alone, ms: one row for all changes of a block in that time. */
-const FIGURES_STORED_MS = 30_000;
-
 export class PoolObject extends DurableObject<Env> implements PoolPort {
   readonly #runtime: Runtime;
   readonly #store: Store;
@@ -379,7 +376,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
   #storeSoon(): void {
     if (this.#isStoring) return;
     this.#isStoring = true;
-    const due = this.#runtime.sleep(FIGURES_STORED_MS).then(() => {
+    const due = this.#runtime.sleep(this.#runtime.settings.figuresMs).then(() => {
       this.#isStoring = false;
       const now = this.#runtime.now();
       this.#storeCounts(this.#memory.takeUnstored(now), now);

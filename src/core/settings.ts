@@ -23,6 +23,8 @@ export interface Settings {
   readonly indexPassMs: number;
   /** How soon a Host reports changed blocks to its Pools, ms: figures of a directory are no older. */
   readonly reportMs: number;
+  /** How long a Pool keeps reported figures in memory alone, ms: one row for all of a block in that time. */
+  readonly figuresMs: number;
   /** How long a Host gathers refusals before it tells Cluster of them, ms. */
   readonly refusalsMs: number;
 }
@@ -39,6 +41,7 @@ export const LOCAL_SETTINGS: Settings = {
   syncBeforeGroup: true,
   indexPassMs: 600_000,
   reportMs: 5_000,
+  figuresMs: 30_000,
   refusalsMs: 10_000,
 };
 
