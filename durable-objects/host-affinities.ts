@@ -14,6 +14,7 @@ import type { HostReservation, ReleaseBlockAnswer } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { PoolTarget } from "../src/rpc/pool.ts";
 import { again, cidrOf, type HostContext, once, poolTarget, untilOf } from "./host-context.ts";
+import { HostSurrender } from "./host-surrender.ts";
 import {
   type Affinity,
   countAffinities,
@@ -52,10 +53,26 @@ export class HostAffinities {
   readonly #enrol: () => Promise<boolean>;
   /** One claim per pool and one recovery per block at a time; who comes later waits for it. */
   readonly #running = new Map<string, Promise<ClaimResult>>();
+  /** Claims under way by block: their rows are no leftovers. */
+  readonly #claiming = new Map<string, Promise<ClaimResult | "lost">>();
+  /** What becomes of the blocks of pools that do not select the host. */
+  readonly surrender: HostSurrender;
+  #moves = 0;
 
   constructor(host: HostContext, enrol: () => Promise<boolean>) {
     this.#host = host;
     this.#enrol = enrol;
+    this.surrender = new HostSurrender(host, this);
+  }
+
+  /** Rises with every row that moved: who has looked through the rows knows whether to look again. */
+  get moves(): number {
+    return this.#moves;
+  }
+
+  /** Whether this instance claims or recovers the block just now. */
+  isUnderWay(block: string): boolean {
+    return this.#claiming.has(block) || this.#running.has(`block ${block}`);
   }
 
   /** Gets one more block of a pool for the owner; requests at the same time share the outcome. */
@@ -72,8 +89,11 @@ export class HostAffinities {
   /**
    * Settles a row that is not confirmed, under a fresh epoch: a claim is made again, an order to leave is
    * carried out. Why: such an order may have made the row beyond the cap, so it must not become a claim (I10).
+   * A claim that is under way is waited for: a second one would be lost, and take another block in its place.
    */
   async recover(row: Affinity, owner: string, leased: LeasedPolicy): Promise<ClaimResult> {
+    const claim = await this.#claiming.get(row.block);
+    if (claim !== undefined) return claim === "lost" ? { kind: "none" } : claim;
     return await this.#single(`block ${row.block}`, async () => {
       const pool = leased.policy.pools.find(
         ({ definition }) => definition.name === row.pool && definition.incarnation === row.incarnation,
@@ -225,8 +245,21 @@ export class HostAffinities {
     return claimed === "lost" ? { kind: "none" } : claimed;
   }
 
-  /** Row pending, block asked once with this epoch, row confirmed. */
   async #claimAt(
+    wish: ClaimWish,
+    target: PoolTarget,
+    block: string,
+    epoch: number,
+  ): Promise<ClaimResult | "lost"> {
+    const claim = this.#stepsOfClaim(wish, target, block, epoch);
+    this.#claiming.set(block, claim);
+    return await claim.finally(() => {
+      if (this.#claiming.get(block) === claim) this.#claiming.delete(block);
+    });
+  }
+
+  /** Row pending, block asked once with this epoch, row confirmed. */
+  async #stepsOfClaim(
     wish: ClaimWish,
     target: PoolTarget,
     block: string,
@@ -308,6 +341,7 @@ export class HostAffinities {
     if (outcome === "over_cap" || outcome === "removing") return outcome;
     if (outcome === "moved_on" || outcome === "gone") return "moved_on";
     memory.moved(row.block, outcome);
+    this.#moves += 1;
     return "begun";
   }
 
@@ -321,6 +355,7 @@ export class HostAffinities {
       return moveAffinity(store, target, event, runtime.now());
     });
     memory.moved(block, moved);
+    if (moved !== "moved_on") this.#moves += 1;
     return moved;
   }
 

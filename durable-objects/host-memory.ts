@@ -176,6 +176,11 @@ export class HostMemory {
     }
   }
 
+  /** Whether a request is on its way to a block. */
+  isVisited(block: string): boolean {
+    return this.#onTheWay.has(block);
+  }
+
   /** Counts a refusal; nothing is written. */
   refused(code: Code, now: number): void {
     const minute = Math.floor(now / 60_000);

@@ -17,6 +17,7 @@ import { blockConsidered, blockMet } from "./host-considered.ts";
 import { type HostContext, poolTarget } from "./host-context.ts";
 import type { HostLooks } from "./host-looks.ts";
 import { HostSeats, isRowOf } from "./host-seats.ts";
+import type { Searcher } from "./host-surrender.ts";
 import type { Affinity } from "./storage/host-rows.ts";
 
 /** How a search ended. `short`: definitely not enough; what was created can be undone. */
@@ -122,6 +123,7 @@ export class HostSearch {
     if (policy.config.maintenance) return await this.#inMaintenance(policy);
     const choice = choosePools(policy, this.#poolRequest());
     this.#pools = choice.ok ? choice.value.considered : choice.error.considered;
+    if (choice.ok) this.#affinities.surrender.begin(this.#searcher(policy, choice.value.pools));
     if (this.#isShut && choice.ok) return await this.#partReplayed(policy, choice.value);
     const roomy = choice.ok ? this.#seats.roomy(choice.value.pools) : [];
     const hasRoom = roomy.some((seat) => this.#seats.mayHaveRoom(seat));
@@ -188,6 +190,7 @@ export class HostSearch {
     considered: readonly Considered[],
   ): Promise<SearchResult | { readonly kind: "policy_changed" }> {
     const { policy } = leased;
+    await this.#affinities.surrender.settle(this.#searcher(policy, pools));
     await this.#recoverRows(leased, pools);
     const asked = await this.#askOwn(pools, policy, ASK_BEFORE_CLAIM, FRESH_MS);
     if (asked !== "go_on") return finish(asked);
@@ -397,6 +400,10 @@ export class HostSearch {
       ...(ends === undefined ? {} : { hostReserved: ends }),
       ...(deadlineAt === undefined ? {} : { deadlineAt }),
     };
+  }
+
+  #searcher(policy: CompiledPolicy, pools: readonly CompiledPool[]): Searcher {
+    return { owner: this.#request.host, labels: this.#labels, family: this.#family, policy, pools };
   }
 
   /** Rows that an interrupted claim or release left behind; those of pools that have gone too: caps count them. */

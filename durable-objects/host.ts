@@ -36,6 +36,7 @@ import { type Counters, Store } from "./storage/store.ts";
 
 /** How long the alarm waits before it tries again what it could not do, ms. */
 const ALARM_RETRY_MS = 5_000;
+const NO_LABELS = {};
 /** Removals that come between the steps of one registration. */
 const ROUNDS_MAX = 3;
 
@@ -200,6 +201,11 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     if (row === undefined) return;
     this.#memory.note(request.block, request.counts, this.#runtime.now());
     this.#context.reports.changed(targetOf(row), request.block, request.counts, true);
+    const { allocated, cooling } = request.counts;
+    const labels = this.#memory.isRemoving ? undefined : this.#registered()?.labels;
+    if (allocated > 0 || cooling > 0 || labels === undefined) return;
+    // Nobody waits: the release that emptied the block stands whatever becomes of it.
+    void this.#affinities.surrender.emptied(request.host, request.block, labels);
   }
 
   /** Repeats what a Pool has not heard, and goes on with the removal. */
@@ -316,7 +322,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
 
   /** Labels of a registered host; a virtual owner needs no registration. */
   #labels(host: string): Readonly<Record<string, string>> | undefined {
-    return this.#registered()?.labels ?? (isVirtual(host) ? {} : undefined);
+    return this.#registered()?.labels ?? (isVirtual(host) ? NO_LABELS : undefined);
   }
 
   /** Enters the host in Cluster's directory: before its first row of any kind. */

@@ -95,9 +95,15 @@ export function poolsForHost(policy: CompiledPolicy, family: Family, hostLabels:
     const { definition } = pool;
     const isAutomatic =
       definition.assignmentMode === "Automatic" && definition.allowedUses.includes("Workload");
-    const isOpen = !definition.disabled && definition.terminating === undefined;
-    return pool.cidr.family === family && isAutomatic && isOpen && matches(pool.nodeSelector, hostLabels);
+    return (
+      pool.cidr.family === family && isAutomatic && isOpen(pool) && matches(pool.nodeSelector, hostLabels)
+    );
   });
+}
+
+/** Whether a pool serves at all: it is neither disabled nor draining. */
+export function isOpen({ definition }: CompiledPool): boolean {
+  return !definition.disabled && definition.terminating === undefined;
 }
 
 /** The longest block prefix that leaves an address beside those set aside for the host. */

@@ -11,10 +11,4 @@ export interface Unbuilt {
   readonly needs: string;
 }
 
-const API: readonly BackendName[] = ["objects", "http"];
-const GIVE_UP = "a host gives up the empty blocks of pools that do not select it any more";
-
-export const UNBUILT: readonly Unbuilt[] = [
-  { id: "sc-001", on: API, needs: GIVE_UP },
-  { id: "sc-002", on: API, needs: GIVE_UP },
-];
+export const UNBUILT: readonly Unbuilt[] = [];

@@ -121,6 +121,21 @@ function exactly(address: string, handle: string) {
   return scene.deployed.ports.host("a").assign(wish);
 }
 
+test("a request that comes while another one claims waits for that block, and takes no other", async () => {
+  scene = await Scene.open();
+  const held = scene.world.hold({ toClass: "BlockObject", method: "claim", kind: "request" });
+  const first = allocate(request("a", "first"));
+  await scene.world.deliver();
+  expect(held.messages).toHaveLength(1);
+  const second = allocate(request("a", "second"));
+  await scene.world.deliver();
+  held.release();
+  const answers = await scene.world.during(Promise.all([first, second]));
+  expect(answers.map(({ ok }) => ok)).toEqual([true, true]);
+  const { rows } = await scene.world.during(scene.deployed.ports.host("a").affinities({ host: "a" }));
+  expect(rows.map(({ state }) => state)).toEqual(["confirmed"]);
+});
+
 describe("a lane by itself", () => {
   const limits = { inFlightMax: 1, batchMax: 8 };
   const answer = <T>(value: T): CallOutcome<T> => ({ kind: "answered", value });
