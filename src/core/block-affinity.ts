@@ -84,13 +84,14 @@ export function releaseAffinity(draft: BlockDraft, request: ReleaseAffinityReque
     incarnation: Math.max(request.incarnation, header?.incarnation ?? 0),
     epoch: request.epoch,
   };
+  // Whoever is left in the block may still use what was set aside beside it.
+  const kept = empty || header?.hostReserved === undefined ? {} : { hostReserved: header.hostReserved };
   if (owner !== undefined && request.mustBeEmpty && !empty) {
-    const kept = header?.hostReserved === undefined ? {} : { hostReserved: header.hostReserved };
     const claimedAt = header?.claimedAt === undefined ? {} : { claimedAt: header.claimedAt };
     draft.putHeader({ ...target, owner, ...claimedAt, ...kept, keptEpoch: request.epoch });
     return { kind: "block_not_empty", ...occupancy(draft, request.cooldownMs) };
   }
-  if (owner !== undefined || request.epoch > epoch) draft.putHeader(target);
+  if (owner !== undefined || request.epoch > epoch) draft.putHeader({ ...target, ...kept });
   return { kind: empty ? "closed" : "draining" };
 }
 
@@ -138,7 +139,7 @@ export function retire(draft: BlockDraft, cooldownMs: number): number | undefine
   const due = retireDueAt(draft, cooldownMs);
   const header = draft.header;
   if (header === undefined || due === undefined || due > draft.now) return undefined;
-  const { counter: _counter, at: _at, ...rest } = header;
+  const { counter: _counter, at: _at, hostReserved: _ends, ...rest } = header;
   // A released key stays spent as long as the index may list it here: only what is older is forgotten.
   const forgottenAt = draft.now - draft.times.spentKeyMs;
   const isOld = ({ ended }: OrdinalRow) => (ended[0]?.releasedAt ?? 0) <= forgottenAt;

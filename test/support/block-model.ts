@@ -154,13 +154,14 @@ export class BlockModel {
     const allocated = used.filter((state) => state === "allocated").length;
     const cooling = used.filter((state) => state === "cooling").length;
     if (epoch === this.#keptAt) return { kind: "block_not_empty", allocated, cooling };
-    if (this.owner !== undefined || epoch > this.epoch) this.#store(epoch, incarnation);
+    const isStored = this.owner !== undefined || epoch > this.epoch;
+    if (isStored) this.#store(epoch, incarnation);
     if (this.owner !== undefined && mustBeEmpty && allocated + cooling > 0) {
       this.#keptAt = epoch;
       return { kind: "block_not_empty", allocated, cooling };
     }
     this.owner = undefined;
-    this.#ends = undefined;
+    if (isStored && allocated + cooling === 0) this.#ends = undefined;
     return { kind: allocated + cooling === 0 ? "closed" : "draining" };
   }
 
@@ -300,6 +301,7 @@ export class BlockModel {
     const forgottenAt = this.now - this.#shape.times.spentKeyMs;
     const isOld = ({ past }: Slot) => (past[0]?.releasedAt ?? forgottenAt) <= forgottenAt;
     if (this.slots.every(isOld)) this.slots = this.#unused();
+    this.#ends = undefined;
     this.storedAt = this.now;
     return this.epoch;
   }
