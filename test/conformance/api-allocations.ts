@@ -118,7 +118,7 @@ function bodyOf(args: Arguments["autoAssign"], handle: string, counts: Readonly<
     ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
     ...(labels === undefined ? {} : { namespace: { name: "of-the-case", labels } }),
     ...(Object.keys(ends).length === 0 ? {} : { hostReserved: ends }),
-    partial: true,
+    partial: args.partial ?? true,
   };
 }
 

@@ -226,7 +226,7 @@ export const DEVIATIONS: readonly Deviation[] = [
   },
   {
     id: "rc-001",
-    on: API,
+    on: ALL,
     reason: "an address that was released goes behind those never used, also under a new owner (I12)",
     steps: { 5: { v4: { ips: ["10.0.0.1"] } } },
   },

@@ -63,7 +63,7 @@ function allocations(model: Model): Part {
         namespaceLabels: args.namespaceLabels,
         maxBlocksPerHost: args.maxBlocksPerHost,
         maxPerHandle: args.maxAllocPerHandlePerVersion,
-        partial: true,
+        partial: args.partial ?? true,
       });
       const requested = { 4: num4, 6: num6 };
       if ("given" in answer) {

@@ -82,10 +82,10 @@ export function affinities(model: Model): Part {
     releaseAffinity: async ({ host, cidr, mustBeEmpty = false }) =>
       releasedOr(model.releaseRange(host, cidr, mustBeEmpty)),
     releaseBlockAffinity: async ({ cidr, mustBeEmpty = false }) =>
-      releasedOr(model.releaseBlock(cidr, mustBeEmpty)),
+      releasedOr(model.releaseRange(undefined, cidr, mustBeEmpty)),
     releaseHostAffinities: async ({ host, type, mustBeEmpty = false }) =>
       releasedOr(model.releaseOwner(say.ownerName(host, type), mustBeEmpty)),
-    releasePoolAffinities: async ({ cidr }) => releasedOr(model.releaseWithin(cidr)),
+    releasePoolAffinities: async ({ cidr }) => releasedOr(model.releaseRange(undefined, cidr, false)),
     async removeHost({ host }) {
       model.removeHost(host);
       return SUCCESS;

@@ -12,6 +12,7 @@ import type { Operations, Outcome } from "./vocabulary.ts";
 type Part = Partial<Operations>;
 
 const SUCCESS: Outcome = {};
+const DRAINS: Outcome = { error: { kind: "pool_draining" } };
 
 export function policy(model: Model): Part {
   return {
@@ -19,11 +20,14 @@ export function policy(model: Model): Part {
     setConfig: async (patch) => (model.changeConfig(patch) ? SUCCESS : say.failure("config_conflict")),
     configStored: async () => ({ stored: model.state.isConfigStored }),
     async createPool(text) {
+      if (model.isDraining(text.name)) return DRAINS;
       const pool = model.putPool(text);
       return pool === undefined ? { error: { kind: "validation" } } : { pool };
     },
-    updatePool: async (text) =>
-      model.putPool(text) === undefined ? { error: { kind: "validation" } } : SUCCESS,
+    async updatePool(text) {
+      if (model.isDraining(text.name)) return DRAINS;
+      return model.putPool(text) === undefined ? { error: { kind: "validation" } } : SUCCESS;
+    },
     async deletePool({ name }) {
       model.drainPool(name);
       return SUCCESS;

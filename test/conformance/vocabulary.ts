@@ -126,6 +126,8 @@ export interface Arguments {
     readonly maxAllocPerHandlePerVersion?: number;
     readonly hostReserved4?: SetAside;
     readonly hostReserved6?: SetAside;
+    /** Absent: what there is of it is welcome, as upstream has it. */
+    readonly partial?: boolean;
   };
   assignIp: {
     readonly host: string;

@@ -69,7 +69,7 @@ export function nextBlock(
     const range = unclaimed(state, pool, setAside);
     if (range !== undefined) return claim(state, owner, range, setAside);
   }
-  for (const block of pools.flatMap((pool) => state.blocksIn(pool))) {
+  for (const block of state.byPreference(pools.flatMap((pool) => state.blocksIn(pool)))) {
     if (block.owner === undefined || block.owner === owner || !block.isEmpty(state.clock)) continue;
     const age = state.now - (block.claimedAt ?? Number.NEGATIVE_INFINITY);
     if (age < RECLAIM_AGE_MS || state.available(block).length === 0) continue;
@@ -79,14 +79,21 @@ export function nextBlock(
   return undefined;
 }
 
-/** The first range of a pool that is no block yet and has an address to give. */
+/** A range of a pool that is no block yet and has an address to give: a preferred one, else the first. */
 function unclaimed(state: ModelState, pool: ModelPool, setAside?: SetAside): Cidr | undefined {
-  const perBlock = size({ ...pool.range, prefix: pool.blockSize });
   const taken = state.blocksIn(pool);
+  const isToBeHad = (range: Cidr): boolean =>
+    !taken.some((block) => overlapping(block, range)) && hasUsableAddress(state, range, setAside);
+  const preferred = state.preferred
+    .flatMap((name) => parsedCidr(name) ?? [])
+    .find((range) => {
+      return range.prefix === pool.blockSize && containsCidr(pool.range, range) && isToBeHad(range);
+    });
+  if (preferred !== undefined) return preferred;
+  const perBlock = size({ ...pool.range, prefix: pool.blockSize });
   for (let base = pool.range.base; base < pool.range.base + size(pool.range); base += perBlock) {
     const range: Cidr = { ...pool.range, base, prefix: pool.blockSize };
-    if (taken.some((block) => overlapping(block, range))) continue;
-    if (hasUsableAddress(state, range, setAside)) return range;
+    if (isToBeHad(range)) return range;
   }
   return undefined;
 }

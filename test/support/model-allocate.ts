@@ -86,12 +86,14 @@ export function allocate(state: ModelState, wish: Wish): Answer | Refusal {
     .map((family) => new FamilySearch(state, wish, family, undo).run(labels));
   const given = answers.flatMap((answer) => answer.given);
   const shortfall = answers.flatMap(({ shortage }) => shortage ?? []);
+  // A handle at its limit refuses the request as a whole, whatever else there is.
   const isAtLimit = shortfall.some(({ code }) => code === "handle_limit_reached");
   if (shortfall.length === 0 || (wish.partial === true && given.length > 0 && !isAtLimit)) {
     return { given, shortfall };
   }
   // As if they had never been given: the queue is as it was.
   for (const back of undo.toReversed()) back();
+  if (isAtLimit) return { code: "handle_limit_reached" };
   return { code: shortfall[0]?.code ?? "", shortfall };
 }
 
@@ -162,8 +164,8 @@ class FamilySearch {
   /** A handle at its limit gets what it holds already, if that is as much as it asks for (I9). */
   #atLimit(): "reused" | "reached" | undefined {
     const { handle, maxPerHandle: limit, ownerSlot, attributes = {}, host } = this.#wish;
-    if (handle === undefined || limit === undefined) return undefined;
-    const held = this.#state.heldBy(handle, this.#family);
+    if (limit === undefined) return undefined;
+    const held = handle === undefined ? [] : this.#state.heldBy(handle, this.#family);
     if (held.length + this.#count <= limit) return undefined;
     if (held.length < this.#count) return "reached";
     for (const one of held.slice(0, this.#count)) {
@@ -191,7 +193,7 @@ class FamilySearch {
     const others = pools
       .flatMap((pool) => this.#state.blocksIn(pool))
       .filter(({ owner }) => owner !== undefined && owner !== host);
-    if (!config.strictAffinity) for (const block of others) this.#take(block);
+    if (!config.strictAffinity) for (const block of this.#state.byPreference(others)) this.#take(block);
     return this.#missing === 0 ? undefined : this.#reason(pools, others);
   }
 

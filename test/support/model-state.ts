@@ -38,6 +38,8 @@ export interface Held {
   readonly tenure: Tenure;
 }
 
+/** A released address is remembered at least so long, as the key that it was allocated under is. */
+const REMEMBERED_MS = 600_000;
 /** The cap on owned blocks where nobody set one. */
 const BLOCKS_PER_HOST = 20;
 
@@ -51,8 +53,13 @@ export class ModelState {
   reservations: readonly Cidr[] = [];
   readonly blocks = new Map<string, ModelBlock>();
   readonly affinities = new Map<string, AffinityRow>();
-  /** The last number of blocks that are gone: a block that comes back goes on from there (I3). */
-  readonly #retired = new Map<string, number>();
+  /**
+   * Blocks that go first wherever the rules leave a choice: which unclaimed block is claimed, whose empty
+   * one is taken over, who lends first. Empty: the order of addresses decides.
+   */
+  preferred: readonly string[] = [];
+  /** Blocks that are gone: one that comes back goes on from its number (I3), and knows its queue (I12). */
+  readonly #retired = new Map<string, ModelBlock>();
 
   get clock(): Clock {
     return { now: this.now, cooldownMs: this.config.ipCooldownSeconds * 1000 };
@@ -78,6 +85,11 @@ export class ModelState {
     return pool === undefined || pool.disabled || pool.terminating ? undefined : pool;
   }
 
+  /** The pool that a whole range lies in, whatever its state. */
+  poolAround(range: Cidr): ModelPool | undefined {
+    return [...this.pools.values()].find((pool) => containsCidr(pool.range, range));
+  }
+
   poolOfBlock({ range }: ModelBlock): ModelPool | undefined {
     return this.poolOf({ family: range.family, value: range.base });
   }
@@ -94,13 +106,24 @@ export class ModelState {
       .toSorted((one, other) => (one.range.base < other.range.base ? -1 : 1));
   }
 
+  /** Blocks that are equal by the rules, those first that are preferred. */
+  byPreference(blocks: readonly ModelBlock[]): ModelBlock[] {
+    const rank = ({ name }: ModelBlock): number => {
+      const place = this.preferred.indexOf(name);
+      return place === -1 ? this.preferred.length : place;
+    };
+    return blocks.toSorted((one, other) => rank(one) - rank(other));
+  }
+
   rangeAround(pool: ModelPool, address: Address): Cidr {
     return blockOf(address, pool.blockSize);
   }
 
   makeBlock(range: Cidr, owner: string | undefined): ModelBlock {
     const name = formatCidr(range);
-    const block = new ModelBlock(range, this.#retired.get(name) ?? 0);
+    const before = this.#retired.get(name);
+    const block = new ModelBlock(range, before?.sequenceNumber ?? 0);
+    for (const [ordinal, tenure] of before?.tenures ?? []) block.tenures.set(ordinal, tenure);
     if (owner !== undefined) {
       block.owner = owner;
       block.claimedAt = this.now;
@@ -109,8 +132,11 @@ export class ModelState {
     return block;
   }
 
+  /** An old block forgets who had its addresses, and with them their order. */
   removeBlock(block: ModelBlock): void {
-    this.#retired.set(block.name, block.sequenceNumber);
+    const isOld = ({ releasedAt = 0 }: Tenure): boolean => releasedAt <= this.now - REMEMBERED_MS;
+    if ([...block.tenures.values()].every(isOld)) block.tenures.clear();
+    this.#retired.set(block.name, block);
     this.blocks.delete(block.name);
   }
 

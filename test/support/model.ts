@@ -4,7 +4,7 @@
  */
 import {
   type Cidr,
-  containsAddress,
+  containsCidr,
   formatCidr,
   overlaps,
   parseCidrMasked,
@@ -93,38 +93,26 @@ export class Model {
     return { claimed, failed };
   }
 
-  /** Releases an owner's blocks of a range; each is judged by itself. */
-  releaseRange(owner: string, range: string, mustBeEmpty: boolean): { inUse: string[] } | RangeFault {
+  /** Releases the blocks of a range, of one owner or of all of them; each is judged by itself. */
+  releaseRange(
+    owner: string | undefined,
+    text: string,
+    mustBeEmpty: boolean,
+  ): { inUse: string[] } | RangeFault {
     this.state.settle();
-    const blocks = blocksOfRange(this.state, range);
-    if (typeof blocks === "string") return blocks;
-    const names = new Set(blocks.map(formatCidr));
-    return this.#releaseRows(
-      this.state.rowsOf(owner).filter(({ block }) => names.has(block)),
-      mustBeEmpty,
-    );
+    const range = read(text);
+    const pool = this.state.poolAround(range);
+    if (pool === undefined && owner !== undefined) return "cidr_not_in_pool";
+    if (pool !== undefined && range.prefix > pool.blockSize) return "range_too_small";
+    const rows = [...this.state.affinities.values()].filter((row) => {
+      return (owner === undefined || row.owner === owner) && containsCidr(range, read(row.block));
+    });
+    return this.#releaseRows(rows, mustBeEmpty);
   }
 
   releaseOwner(owner: string, mustBeEmpty: boolean): { inUse: string[] } {
     this.state.settle();
     return this.#releaseRows(this.state.rowsOf(owner), mustBeEmpty);
-  }
-
-  /** Releases the affinities of all owners of the blocks that begin in a range. */
-  releaseWithin(text: string): { inUse: string[] } {
-    this.state.settle();
-    const range = read(text);
-    const rows = [...this.state.affinities.values()].filter(({ block }) => {
-      const { family, base: value } = read(block);
-      return containsAddress(range, { family, value });
-    });
-    return this.#releaseRows(rows, false);
-  }
-
-  releaseBlock(name: string, mustBeEmpty: boolean): { inUse: string[] } {
-    this.state.settle();
-    const rows = [...this.state.affinities.values()].filter(({ block }) => block === name);
-    return this.#releaseRows(rows, mustBeEmpty);
   }
 
   #releaseRows(rows: readonly AffinityRow[], mustBeEmpty: boolean): { inUse: string[] } {
@@ -206,12 +194,18 @@ export class Model {
     return pool;
   }
 
+  /** Tells whether a pool drains: nothing is written to it then. */
+  isDraining(name: string): boolean {
+    this.state.settle();
+    return this.state.pools.get(name)?.terminating === true;
+  }
+
   /** Drains a pool: its owners give up their blocks, and it is gone when the last one has gone. */
   drainPool(name: string): void {
     const pool = this.state.pools.get(name);
     if (pool === undefined) return;
     this.state.pools.set(name, { ...pool, terminating: true });
-    this.releaseWithin(pool.cidr);
+    this.releaseRange(undefined, pool.cidr, false);
   }
 
   /** The figures of a pool, with those of its blocks. */

@@ -2,22 +2,29 @@
  * The HTTP face over the real object classes on the simulated platform, as a connection of the cases.
  * May import: the simulation, src, durable-objects. Only virtual time passes.
  */
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { refusalOf } from "../../../durable-objects/refusal.ts";
 import { createApp } from "../../../src/http/app.ts";
 import type { Connection } from "../../conformance/api-connection.ts";
 import type { AffinityText } from "../../conformance/api-inspection.ts";
 import { isVirtual } from "../../conformance/translation.ts";
-import { type Deployed, deploy } from "../../support/simulation/deployment.ts";
+import { type Deployed, type DeploymentOptions, deploy } from "../../support/simulation/deployment.ts";
 import { CLASSES } from "../../support/simulation/scene.ts";
 import type { World } from "../../support/simulation/world.ts";
 
 /** Turns of the event loop that one answer may take: hashing is done outside the simulated time. */
 const TURNS_MAX = 10_000;
+const TURNS_AT_ONCE = 100;
+/** Turns after which each takes a millisecond: a busy machine hashes slowly. */
+const BUSY_TURNS = 1_000;
+
+export interface SimulatedConnection extends Connection {
+  readonly world: World;
+}
 
 /** Opens a fresh deployment. */
-export async function openSimulated(): Promise<Connection> {
-  const deployed = deploy(CLASSES);
+export async function openSimulated(options: DeploymentOptions = {}): Promise<SimulatedConnection> {
+  const deployed = deploy(CLASSES, options);
   const { world, ports, policy, settings } = deployed;
   let named = 0;
   const defects: unknown[] = [];
@@ -48,6 +55,7 @@ export async function openSimulated(): Promise<Connection> {
     advance: (seconds) => world.advance(seconds * 1000),
     pass: (ms) => world.advance(ms),
     affinities: () => affinitiesOf(deployed),
+    world,
     end: async () => {},
   };
 }
@@ -61,7 +69,7 @@ async function driven<T>(world: World, promise: Promise<T>): Promise<T> {
   promise.then(over, over);
   for (let turn = 0; turn < TURNS_MAX; turn += 1) {
     await world.run();
-    await setImmediate();
+    await (turn < BUSY_TURNS ? setImmediate() : setTimeout(1));
     if (isOver) return await promise;
   }
   throw new Error(`no answer:\n${world.report()}`);
