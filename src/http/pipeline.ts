@@ -200,11 +200,11 @@ interface Success {
 }
 
 function success(outcome: Success, requestId: string): Response {
-  const headers = new Headers({ "X-Request-Id": requestId, "Cache-Control": "no-store" });
-  if (outcome.revision !== undefined) headers.set("ETag", `"${outcome.revision}"`);
-  if (outcome.etag !== undefined) headers.set("ETag", `"${outcome.etag}"`);
+  const headers: Record<string, string> = { "X-Request-Id": requestId, "Cache-Control": "no-store" };
+  if (outcome.revision !== undefined) headers["ETag"] = `"${outcome.revision}"`;
+  if (outcome.etag !== undefined) headers["ETag"] = `"${outcome.etag}"`;
   if (outcome.body === undefined) return new Response(null, { status: outcome.status, headers });
-  headers.set("Content-Type", "application/json");
+  headers["Content-Type"] = "application/json";
   return new Response(JSON.stringify(outcome.body), { status: outcome.status, headers });
 }
 

@@ -19,18 +19,27 @@ export async function readJsonObject(
   if (!JSON_MEDIA_TYPE.test(request.headers.get("content-type") ?? "")) {
     return err(rejection("unsupported_media_type", {}));
   }
-  if (Number(request.headers.get("content-length") ?? 0) > bytesMax) {
-    return err(rejection("body_too_large", { limit: bytesMax }));
-  }
+  const announced = request.headers.get("content-length");
+  if (Number(announced ?? 0) > bytesMax) return err(rejection("body_too_large", { limit: bytesMax }));
   // A body that breaks off, or whose chunks are malformed, is the caller's fault.
-  const bytes = await readBytes(request.body, bytesMax).catch(() => "broken" as const);
+  const length = announced === null ? undefined : Number(announced);
+  const bytes = await readBytes(request.body, bytesMax, length).catch(() => "broken" as const);
   if (bytes === "broken") return err(rejection("malformed_json", {}));
   if (bytes === undefined) return err(rejection("body_too_large", { limit: bytesMax }));
   return parseObject(bytes);
 }
 
-/** Reads at most that many bytes; undefined when there are more. */
-async function readBytes(body: ReadableStream | null, bytesMax: number): Promise<Uint8Array | undefined> {
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+
+/**
+ * Reads at most that many bytes; undefined when there are more.
+ * Why: with all announced bytes there, the wait for the stream's end is spared; it is a turn of the event loop.
+ */
+async function readBytes(
+  body: ReadableStream | null,
+  bytesMax: number,
+  announced: number | undefined,
+): Promise<Uint8Array | undefined> {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let total = 0;
@@ -44,6 +53,7 @@ async function readBytes(body: ReadableStream | null, bytesMax: number): Promise
       return undefined;
     }
     chunks.push(value);
+    if (total === announced) break;
   }
   const [only] = chunks;
   if (only !== undefined && chunks.length === 1) return only;
@@ -59,7 +69,7 @@ async function readBytes(body: ReadableStream | null, bytesMax: number): Promise
 function parseObject(bytes: Uint8Array): Result<Record<string, unknown>, BodyFault> {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+    value = JSON.parse(decoder.decode(bytes));
   } catch {
     return err(rejection("malformed_json", {}));
   }
