@@ -32,32 +32,52 @@ export interface Snapshot {
   readonly directory: ReadonlySet<string>;
 }
 
-/** Reads every object. */
-export function snapshot(scene: Scene): Snapshot {
-  const { world } = scene;
-  const names = world.objectNames;
-  const tables = (name: string): boolean =>
-    world.rows(name, "SELECT name FROM sqlite_master WHERE name = 'schema_version'").length > 0;
-  const of = (kind: string): string[] => names.filter((name) => name.startsWith(`${kind}:`) && tables(name));
-  const keys = of("handle-index").flatMap((name) =>
-    world.rows(name, "SELECT handle, key, block, state FROM keys"),
-  );
-  const affinities = of("host").flatMap((name) =>
-    world
-      .rows(name, "SELECT block, state, family, epoch FROM affinities")
-      .map((row) => ({ ...row, host: name.split(":")[3] })),
-  );
-  const blocks = of("block").flatMap((name) => loadedTenures(world, name) ?? []);
-  const listed = of("pool").flatMap((name) => directoryOf(scene, name));
+/** What one object's rows say. */
+interface Part {
+  readonly version: number;
+  readonly block?: Tenancy | undefined;
+  readonly keys?: readonly KeyRowSeen[];
+  readonly affinities?: readonly AffinitySeen[];
+  readonly listed?: readonly string[];
+}
+
+const read = new WeakMap<Scene["world"], Map<string, Part>>();
+
+/** Reads every object, or remembers what it read of those that have not changed. */
+export function snapshot({ world }: Scene): Snapshot {
+  const parts = read.get(world) ?? new Map<string, Part>();
+  read.set(world, parts);
+  for (const name of world.objectNames) {
+    const version = world.versionOf(name);
+    if (parts.get(name)?.version !== version) parts.set(name, { version, ...partOf(world, name) });
+  }
+  const all = [...parts.values()];
   return {
-    blocks,
-    keys: keys as unknown as KeyRowSeen[],
-    affinities: affinities as unknown as AffinitySeen[],
-    directory: new Set(listed),
+    blocks: all.flatMap(({ block }) => block ?? []),
+    keys: all.flatMap(({ keys = [] }) => keys),
+    affinities: all.flatMap(({ affinities = [] }) => affinities),
+    directory: new Set(all.flatMap(({ listed = [] }) => listed)),
   };
 }
 
-function directoryOf({ world }: Scene, name: string): string[] {
+function partOf(world: Scene["world"], name: string): Omit<Part, "version"> {
+  const hasTables =
+    world.rows(name, "SELECT name FROM sqlite_master WHERE name = 'schema_version'").length > 0;
+  if (!hasTables) return {};
+  const [kind, , , last = ""] = name.split(":");
+  if (kind === "block") return { block: loadedTenures(world, name) };
+  if (kind === "pool") return { listed: directoryOf(world, name) };
+  if (kind === "handle-index") {
+    const keys = world.rows(name, "SELECT handle, key, block, state FROM keys");
+    return { keys: keys as unknown as KeyRowSeen[] };
+  }
+  if (kind !== "host") return {};
+  const rows = world.rows(name, "SELECT block, state, family, epoch FROM affinities");
+  const affinities = rows.map((row) => ({ ...row, host: last }));
+  return { affinities: affinities as unknown as AffinitySeen[] };
+}
+
+function directoryOf(world: Scene["world"], name: string): string[] {
   const pool = world.rows(name, "SELECT cidr, block_size FROM pool")[0];
   if (pool === undefined) return [];
   return world

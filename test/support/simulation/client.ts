@@ -4,6 +4,7 @@
  */
 import { CLIENT, type Endpoint, type Message, type Outcome } from "./messages.ts";
 import type { Network } from "./network.ts";
+import { copied } from "./plain-copy.ts";
 
 /** A call of a client. */
 export interface Call<T = unknown> {
@@ -35,8 +36,7 @@ export function startCall(
     if (outcome.ok) resolve(outcome.value);
     else reject(outcome.error);
   });
-  const copied = structuredClone(args);
-  const message: Message = { call, kind: "request", from: CLIENT, to, method, args: copied };
+  const message: Message = { call, kind: "request", from: CLIENT, to, method, args: copied(args) };
   network.send(bound === undefined ? message : { ...message, bound });
   return {
     promise,

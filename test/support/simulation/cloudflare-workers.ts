@@ -13,3 +13,8 @@ export abstract class DurableObject<Env = unknown> {
     this.env = env;
   }
 }
+
+/** Keeps the platform busy until a promise settles; here nothing ends before. */
+export function waitUntil(promise: Promise<unknown>): void {
+  promise.catch(() => {});
+}

@@ -1,10 +1,10 @@
 /**
  * The part of an object that survives its instances: a SQLite database and one alarm time, with
- * one open transaction per turn. May import: node:sqlite, sql-text, rows-written. It knows nothing of events.
+ * one open transaction per turn. May import: engine, sql-text. It knows nothing of events.
  */
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import type { SQLInputValue } from "node:sqlite";
+import { Engine, takeEngine } from "./engine.ts";
 import { platformFault } from "./platform-fault.ts";
-import { RowCount, schemaRows } from "./rows-written.ts";
 import { effectOf, type SchemaEffect, type SqlEffect, splitStatements } from "./sql-text.ts";
 
 export type SqlValue = ArrayBuffer | string | number | null;
@@ -16,16 +16,14 @@ export interface Executed {
   rowsWritten: number;
 }
 
-interface Prepared {
-  statement: StatementSync;
-  columns: string[];
-  effect: SqlEffect;
-  /** Set where rows may be written. */
-  count: RowCount | undefined;
-}
-
 const PARAMETERS_MAX = 100;
 const STATEMENT_BYTES_MAX = 100 * 1024;
+
+/** Read by objects that never wrote. */
+const nothing = new Engine();
+/** What texts say: their statements, and what each does. */
+const cut = new Map<string, readonly string[]>();
+const effects = new Map<string, SqlEffect>();
 
 /** Rows written are counted in rows-written.ts; a change of the alarm counts 1. */
 export class ObjectDatabase {
@@ -35,15 +33,22 @@ export class ObjectDatabase {
   alarm: number | null = null;
   /** Makes every write fail as on a full disk. */
   full = false;
-  readonly #db = new DatabaseSync(":memory:");
-  readonly #statements = new Map<string, Prepared>();
-  readonly #parts = new Map<string, string[]>();
+  /** Moves on with every commit that wrote something; what was read at one version stays true at it. */
+  version = 0;
+  readonly #className: string;
+  /** There once the object has made a table. */
+  #engine: Engine | undefined;
+  /** Has the engine a transaction? */
   #begun = false;
   #written = false;
-  /** Did the open transaction change the schema? */
-  #hasNewSchema = false;
+  /** Did the open transaction change the schema, or make it? */
+  #schema: "same" | "changed" | "made" = "same";
   #depth = 0;
   #alarmCommitted: number | null = null;
+
+  constructor(className = "") {
+    this.#className = className;
+  }
 
   /** Is there something that a crash now would lose? */
   get isDirty(): boolean {
@@ -51,21 +56,23 @@ export class ObjectDatabase {
   }
 
   get sizeBytes(): number {
-    const pages = this.#db.prepare("PRAGMA page_count").get()?.page_count;
-    return Number(pages) * 4096;
+    return Number((this.#engine ?? nothing).own("PRAGMA page_count").get()?.page_count) * 4096;
   }
 
   /** Runs one or more statements; the bindings belong to the last. */
   exec(text: string, bindings: readonly unknown[]): Executed {
     if (bindings.length > PARAMETERS_MAX) throw new Error(`too many SQL variables: ${bindings.length}`);
     if (text.length > STATEMENT_BYTES_MAX) throw new Error("statement too long");
+    let parts = cut.get(text);
+    if (parts === undefined) {
+      parts = splitStatements(text);
+      cut.set(text, parts);
+    }
     let last: Executed = { columns: [], rows: [], rowsWritten: 0 };
     let rowsWritten = 0;
-    const parts = this.#parts.get(text) ?? splitStatements(text);
-    this.#parts.set(text, parts);
     for (const [position, query] of parts.entries()) {
       const isLast = position === parts.length - 1;
-      last = this.#run(this.#prepare(query), isLast ? bindings.map(boundValue) : []);
+      last = this.#run(query, isLast ? bindings.map(boundValue) : []);
       rowsWritten += last.rowsWritten;
     }
     return { ...last, rowsWritten };
@@ -73,21 +80,21 @@ export class ObjectDatabase {
 
   /** Runs a function whose writes are kept together or not at all; may be nested. */
   transaction<T>(work: () => T): T {
-    this.#begin();
     const before = { rows: this.rowsOpen, written: this.#written, alarm: this.alarm };
-    const point = `nested_${this.#depth++}`;
-    this.#db.exec(`SAVEPOINT ${point}`);
+    // Without an earlier write to a table, a failure undoes all of the turn's.
+    const point = this.#begun ? `nested_${this.#depth}` : undefined;
+    if (point !== undefined) this.#engine?.own(`SAVEPOINT ${point}`).run();
+    this.#depth++;
     try {
       const result = work();
       if (result instanceof Promise) throw new Error("transactionSync() takes a function without await");
-      this.#db.exec(`RELEASE ${point}`);
+      if (point !== undefined) this.#engine?.own(`RELEASE ${point}`).run();
       return result;
     } catch (thrown) {
-      this.#db.exec(`ROLLBACK TO ${point}; RELEASE ${point}`);
+      this.#undo(point);
       this.rowsOpen = before.rows;
       this.#written = before.written;
       this.alarm = before.alarm;
-      if (this.#hasNewSchema) this.#forgetStatements();
       throw thrown;
     } finally {
       this.#depth--;
@@ -105,20 +112,15 @@ export class ObjectDatabase {
   deleteAll(): void {
     const objects =
       "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'";
-    for (const { type, name } of this.#db.prepare(objects).all()) {
-      this.#openForWrite();
-      this.#db.exec(`DROP ${type} "${name}"`);
-      this.#written = true;
-      this.rowsOpen += 1;
-    }
-    this.#forgetStatements();
+    for (const [type, name] of this.exec(objects, []).rows) this.exec(`DROP ${type} "${name}"`, []);
     this.setAlarm(null);
   }
 
   /** Makes the turn's writes durable; says how many rows they were. */
   commit(): number {
     const rows = this.rowsOpen;
-    if (this.#begun) this.#db.exec("COMMIT");
+    if (this.#begun) this.#engine?.own("COMMIT").run();
+    if (this.#written) this.version++;
     this.#alarmCommitted = this.alarm;
     this.#close();
     return rows;
@@ -126,9 +128,8 @@ export class ObjectDatabase {
 
   /** Loses what was not committed. */
   rollback(): void {
-    if (this.#begun) this.#db.exec("ROLLBACK");
+    this.#undo(undefined);
     this.alarm = this.#alarmCommitted;
-    if (this.#hasNewSchema) this.#forgetStatements();
     this.#close();
   }
 
@@ -138,72 +139,94 @@ export class ObjectDatabase {
     this.#alarmCommitted = time;
   }
 
+  /** Ends the object's life for good; its tables may serve another. */
+  dispose(): void {
+    this.rollback();
+    this.#engine?.putBack(this.#className);
+    this.#engine = undefined;
+  }
+
   #close(): void {
     this.#begun = false;
     this.#written = false;
-    this.#hasNewSchema = false;
+    this.#schema = "same";
     this.rowsOpen = 0;
   }
 
-  /** What was learned of statements rests on the schema. */
-  #forgetStatements(): void {
-    this.#statements.clear();
-    this.#hasNewSchema = true;
-  }
-
-  #begin(): void {
-    if (this.#begun) return;
-    this.#db.exec("BEGIN");
-    this.#begun = true;
+  /** Undoes the writes since a savepoint; without one, all of the turn. */
+  #undo(point: string | undefined): void {
+    const engine = this.#engine;
+    if (engine === undefined || !this.#begun) return;
+    if (point !== undefined) {
+      engine.own(`ROLLBACK TO ${point}`).run();
+      engine.own(`RELEASE ${point}`).run();
+    } else {
+      engine.own("ROLLBACK").run();
+      this.#begun = false;
+    }
+    if (this.#schema === "same") return;
+    engine.spoil();
+    if (this.#schema === "made" && point === undefined) {
+      engine.close();
+      this.#engine = undefined;
+    }
   }
 
   #openForWrite(): void {
     if (this.full) throw platformFault("storage_full");
-    this.#begin();
   }
 
-  #prepare(query: string): Prepared {
-    const known = this.#statements.get(query);
-    if (known !== undefined) return known;
-    const effect = effectOf(query);
-    const statement = this.#db.prepare(query);
-    statement.setReturnArrays(true);
-    const columns = statement.columns().map((column) => column.name);
-    const count = effect.kind === "rows" ? new RowCount(this.#db, effect) : undefined;
-    const prepared = { statement, columns, effect, count };
-    this.#statements.set(query, prepared);
-    return prepared;
+  /** The object's own database, with the turn's transaction open. */
+  #opened(isForSchema: boolean): Engine {
+    this.#openForWrite();
+    if (this.#engine === undefined) {
+      this.#engine = isForSchema ? takeEngine(this.#className) : new Engine();
+      this.#schema = "made";
+    }
+    if (!this.#begun) this.#engine.own("BEGIN").run();
+    this.#begun = true;
+    return this.#engine;
   }
 
-  #run(prepared: Prepared, values: SQLInputValue[]): Executed {
-    const { statement, columns, effect, count } = prepared;
-    if (effect.kind !== "read") this.#openForWrite();
-    let rows: SqlValue[][] = [];
-    const run = (): number => {
-      if (columns.length === 0) return Number(statement.run(...values).changes);
-      rows = (statement.all(...values) as unknown as unknown[][]).map((row) => row.map(resultValue));
-      return Number(this.#db.prepare("SELECT changes() AS n").get()?.n);
-    };
-    let rowsWritten = 0;
-    if (effect.kind === "schema") rowsWritten = this.#changeSchema(effect, run);
-    else if (count !== undefined) rowsWritten = count.around(run);
-    else run();
-    this.rowsOpen += rowsWritten;
-    if (rowsWritten > 0) this.#written = true;
-    return { columns, rows, rowsWritten };
+  #run(query: string, values: SQLInputValue[]): Executed {
+    const effect = knownEffectOf(query);
+    if (effect.kind === "read") {
+      const { statement, columns } = (this.#engine ?? nothing).prepare(query);
+      return { columns, rows: rowsOf(statement.all(...values)), rowsWritten: 0 };
+    }
+    const engine = this.#opened(effect.kind === "schema");
+    const done =
+      effect.kind === "schema" ? this.#change(engine, query, effect) : write(engine, query, values);
+    this.rowsOpen += done.rowsWritten;
+    if (done.rowsWritten > 0) this.#written = true;
+    return done;
   }
 
-  #changeSchema(effect: SchemaEffect, run: () => void): number {
-    const before = this.#schemaVersion();
-    run();
-    if (this.#schemaVersion() === before) return 0;
-    this.#forgetStatements();
-    return schemaRows(this.#db, effect);
+  #change(engine: Engine, query: string, effect: SchemaEffect): Executed {
+    const rowsWritten = engine.changeSchema(query, effect);
+    if (rowsWritten > 0 && this.#schema === "same") this.#schema = "changed";
+    return { columns: [], rows: [], rowsWritten };
   }
+}
 
-  #schemaVersion(): number {
-    return Number(this.#db.prepare("PRAGMA schema_version").get()?.schema_version);
-  }
+function write(engine: Engine, query: string, values: SQLInputValue[]): Executed {
+  const { statement, columns, count } = engine.prepare(query);
+  let rows: SqlValue[][] = [];
+  const run = (): number => {
+    if (columns.length === 0) return Number(statement.run(...values).changes);
+    rows = rowsOf(statement.all(...values));
+    return Number(engine.own("SELECT changes() AS n").get()?.n);
+  };
+  const rowsWritten = count?.around(run) ?? 0;
+  return { columns, rows, rowsWritten };
+}
+
+function knownEffectOf(query: string): SqlEffect {
+  const known = effects.get(query);
+  if (known !== undefined) return known;
+  const effect = effectOf(query);
+  effects.set(query, effect);
+  return effect;
 }
 
 function boundValue(value: unknown): SQLInputValue {
@@ -213,7 +236,13 @@ function boundValue(value: unknown): SQLInputValue {
   throw new TypeError(`a ${typeof value} cannot be bound to SQL`);
 }
 
-function resultValue(value: unknown): SqlValue {
-  if (value instanceof Uint8Array) return value.slice().buffer as ArrayBuffer;
-  return value as SqlValue;
+/** The statements give arrays; bytes are handed out as the platform does. */
+function rowsOf(found: unknown): SqlValue[][] {
+  const rows = found as unknown[][];
+  for (const row of rows) {
+    for (const [at, value] of row.entries()) {
+      if (value instanceof Uint8Array) row[at] = value.slice().buffer;
+    }
+  }
+  return rows as SqlValue[][];
 }

@@ -7,8 +7,9 @@ import { createHash } from "node:crypto";
 import type { EndSignal } from "../../../src/platform/call.ts";
 import type { ObjectDatabase } from "./database.ts";
 import type { Endpoint, Message, Outcome } from "./messages.ts";
+import { copied } from "./plain-copy.ts";
 import { acrossTheWire, type FaultName, platformFault } from "./platform-fault.ts";
-import type { Job, Scheduler } from "./scheduler.ts";
+import type { Job, Label, Scheduler } from "./scheduler.ts";
 import { SimulatedStorage, type StorageGate } from "./storage.ts";
 
 /** When an instance dies, seen from the commit of its turn. */
@@ -25,7 +26,7 @@ export interface InstanceHost {
   openCall(settle: (outcome: Outcome) => void): number;
   failCall(message: Message, fault: FaultName): void;
   /** Asked at the end of each turn: does the instance die here? */
-  crashAt(label: string, isDirty: boolean): CrashPoint | undefined;
+  crashAt(label: Label, isDirty: boolean): CrashPoint | undefined;
   committed(rows: number): void;
   /** Told when a turn has ended and the instance lives. */
   turnEnded(instance: Instance): void;
@@ -86,13 +87,12 @@ export class Instance implements StorageGate {
   call(to: Endpoint, bound: number | undefined, method: string, args: readonly unknown[]): Promise<unknown> {
     const { place, scheduler } = this.#host;
     if (this.state === "dead") return new Promise(() => {});
-    scheduler.enter(this, `a call of ${method} by ${place.objectName}`);
+    scheduler.enter(this, "a call", place.objectName);
     return new Promise((resolve, reject) => {
-      const copied = structuredClone(args);
       const call = this.#host.openCall((outcome) =>
         this.#wake(() => (outcome.ok ? resolve(outcome.value) : reject(outcome.error))),
       );
-      const message = { call, kind: "request", from: place, to, method, args: copied } as const;
+      const message = { call, kind: "request", from: place, to, method, args: copied(args) } as const;
       this.#post(bound === undefined ? message : { ...message, bound });
     });
   }
@@ -123,11 +123,11 @@ export class Instance implements StorageGate {
       this.kill("reset");
       throw platformFault("superseded");
     }
-    scheduler.enter(this, `${what} in ${place.objectName}`);
+    scheduler.enter(this, what, place.objectName);
   }
 
   /** Ends a turn: commit, then what waited for it leaves; or the instance dies on the way. */
-  endTurn(label: string): void {
+  endTurn(label: Label): void {
     const { database, scheduler } = this.#host;
     const outbox = this.#outbox;
     this.#outbox = [];
@@ -244,8 +244,8 @@ export class Instance implements StorageGate {
     go();
   }
 
-  #later(ms: number, kind: "timer" | "sync", label: string, go: () => void): Job {
-    const job = this.#host.scheduler.after(Math.max(0, ms), kind, label, () => {
+  #later(ms: number, kind: "timer" | "sync", sort: string, go: () => void): Job {
+    const job = this.#host.scheduler.after(Math.max(0, ms), kind, { sort }, () => {
       this.#jobs.delete(job);
       this.#wake(go);
     });
@@ -268,12 +268,12 @@ function callMethod(object: Callable, { method, args }: Message): unknown {
   if (typeof found !== "function") {
     throw new TypeError(`The RPC receiver does not implement the method "${method}".`);
   }
-  return found.apply(object, [...(structuredClone(args) as unknown[])]);
+  return found.apply(object, copied([...args]));
 }
 
 function copiedOutcome(value: unknown): Outcome {
   try {
-    return { ok: true, value: structuredClone(value) };
+    return { ok: true, value: copied(value) };
   } catch (thrown) {
     return { ok: false, error: acrossTheWire(thrown) };
   }

@@ -1,7 +1,8 @@
 /**
  * Messages between objects, and patterns that pick some of them.
- * May import: nothing. Types and pure functions only.
+ * May import: types of the scheduler. Types and pure functions only.
  */
+import type { Label } from "./scheduler.ts";
 
 /** One end of a call: an object, or a client outside the deployment. */
 export interface Endpoint {
@@ -58,12 +59,18 @@ export function matches(match: Match, message: Message): boolean {
   );
 }
 
-/** One line for the trace. */
-export function describe(message: Message): string {
+/** What a message is called in the trace, and what all of its route are called. */
+export function labelOf(message: Message): Label {
   const arrow = message.kind === "request" ? "->" : "=>";
   const { from, to, method, call, outcome } = message;
-  const end = outcome === undefined || outcome.ok ? "" : ` ! ${outcome.error.message}`;
-  return `${message.kind} #${call} ${from.objectName} ${arrow} ${to.objectName} ${method}${end}`;
+  const route = `${from.objectName} ${arrow} ${to.objectName} ${method}`;
+  return {
+    sort: route,
+    detail: () => {
+      const end = outcome === undefined || outcome.ok ? "" : ` ! ${outcome.error.message}`;
+      return `${message.kind} #${call} ${route}${end}`;
+    },
+  };
 }
 
 function same(wanted: string | undefined, found: string): boolean {

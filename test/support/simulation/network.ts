@@ -2,11 +2,11 @@
  * Carries messages between instances: delay, loss, duplicates, order; by chance or by script.
  * May import: the simulation's own modules. It never runs an object's code itself.
  */
+import type { Chance, Luck } from "./chance.ts";
 import type { Counters } from "./counters.ts";
-import { describe, type Endpoint, type Match, type Message, matches, type Outcome } from "./messages.ts";
+import { type Endpoint, labelOf, type Match, type Message, matches, type Outcome } from "./messages.ts";
 import { platformFault } from "./platform-fault.ts";
-import type { Random } from "./random.ts";
-import type { Scheduler } from "./scheduler.ts";
+import { type Scheduler, textOf } from "./scheduler.ts";
 
 /** Faults that happen by chance, each drawn per message. All probabilities are 0 unless given. */
 export interface NetworkFaults {
@@ -62,7 +62,7 @@ const LATE_MAX = 10_000;
 export class Network {
   faults: NetworkFaults;
   readonly #scheduler: Scheduler;
-  readonly #random: Random;
+  readonly #chance: Chance;
   readonly #counters: Counters;
   readonly #delivery: Delivery;
   readonly #rules = new Set<Rule>();
@@ -71,13 +71,13 @@ export class Network {
 
   constructor(
     scheduler: Scheduler,
-    random: Random,
+    chance: Chance,
     counters: Counters,
     delivery: Delivery,
     faults: NetworkFaults,
   ) {
     this.#scheduler = scheduler;
-    this.#random = random;
+    this.#chance = chance;
     this.#counters = counters;
     this.#delivery = delivery;
     this.faults = faults;
@@ -95,21 +95,22 @@ export class Network {
     const { loseRequest = 0, loseAnswer = 0, duplicate = 0, noticed = 0, misreport = 0 } = this.faults;
     const isRequest = message.kind === "request";
     if (isRequest) this.#counters.call(message.from.className, message.to.className, message.method);
-    if (this.#random.chance(isRequest ? loseRequest : loseAnswer)) {
-      this.#lose(message, this.#random.chance(noticed) ? "error" : "silent");
+    const luck = this.#chance.at(labelOf(message).sort);
+    if (luck.fault("lost", isRequest ? loseRequest : loseAnswer)) {
+      this.#lose(message, luck.chance(noticed) ? "error" : "silent");
       return;
     }
-    if (isRequest && this.#random.chance(misreport)) {
+    if (isRequest && luck.fault("misreported", misreport)) {
       this.#counters.event("misreport");
       this.fail(message, "connection_lost");
-      this.#dispatch(message, this.#random.between(0, this.faults.lateMax ?? LATE_MAX));
+      this.#dispatch(message, luck.between(0, this.faults.lateMax ?? LATE_MAX));
       return;
     }
-    this.#dispatch(message, this.#delay());
+    this.#dispatch(message, this.#delay(luck));
     if (isRequest && duplicate > 0 && this.#delivery.isRetryable(message.to, message.method)) {
-      if (this.#random.chance(duplicate)) {
+      if (luck.fault("doubled", duplicate)) {
         this.#counters.event("duplicate");
-        this.#dispatch(message, this.#delay());
+        this.#dispatch(message, this.#delay(luck));
       }
     }
   }
@@ -168,7 +169,8 @@ export class Network {
     const [caller, callee] =
       message.kind === "request" ? [message.from, message.to] : [message.to, message.from];
     const outcome: Outcome = { ok: false, error: platformFault(fault) };
-    this.#dispatch({ ...message, kind: "answer", from: callee, to: caller, outcome }, this.#delay());
+    const failure = { ...message, kind: "answer", from: callee, to: caller, outcome } as const;
+    this.#dispatch(failure, this.#delay(this.#chance.at(`failure of ${labelOf(message).sort}`)));
   }
 
   #addRule(match: Match, times: number, take: Rule["take"]): Rule {
@@ -177,17 +179,15 @@ export class Network {
     return rule;
   }
 
-  #delay(): number {
+  #delay(luck: Luck): number {
     const [low, high] = this.faults.delay ?? DEFAULT_DELAY;
-    if (this.#random.chance(this.faults.late ?? 0)) {
-      return this.#random.between(high, this.faults.lateMax ?? LATE_MAX);
-    }
-    return this.#random.between(low, high);
+    if (luck.fault("late", this.faults.late ?? 0)) return luck.between(high, this.faults.lateMax ?? LATE_MAX);
+    return luck.between(low, high);
   }
 
   #lose(message: Message, loss: Loss): void {
     this.#counters.event(`lost ${message.kind}`);
-    this.#scheduler.note(`lost ${describe(message)}`);
+    this.#scheduler.note(`lost ${textOf(labelOf(message))}`);
     if (loss === "error") this.fail(message, "connection_lost");
   }
 
@@ -197,7 +197,7 @@ export class Network {
       if (message.kind === "request") this.#delivery.request(message);
       else this.#settle(message);
     };
-    this.#scheduler.after(delay, "message", describe(message), arrive);
+    this.#scheduler.after(delay, "message", labelOf(message), arrive);
   }
 
   #taken(message: Message): boolean {

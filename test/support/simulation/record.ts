@@ -2,6 +2,7 @@
  * One object as the deployment knows it: what survives its instances, and which of them lives.
  * May import: the simulation's own modules.
  */
+import type { Chance } from "./chance.ts";
 import type { Counters } from "./counters.ts";
 import { ObjectDatabase } from "./database.ts";
 import { type CrashPoint, Instance, type InstanceHost } from "./instance.ts";
@@ -9,7 +10,7 @@ import type { Endpoint, Message, Outcome } from "./messages.ts";
 import type { Network } from "./network.ts";
 import type { FaultName } from "./platform-fault.ts";
 import type { Random } from "./random.ts";
-import type { Job, Scheduler } from "./scheduler.ts";
+import { type Job, type Label, type Scheduler, textOf } from "./scheduler.ts";
 
 /** Faults of instances that happen by chance, drawn at the end of a turn. */
 export interface InstanceFaults {
@@ -34,6 +35,7 @@ export interface PlannedCrash {
 export interface Shared {
   readonly scheduler: Scheduler;
   readonly random: Random;
+  readonly chance: Chance;
   readonly counters: Counters;
   readonly network: Network;
   instanceFaults: InstanceFaults;
@@ -45,11 +47,12 @@ const ALARM_RETRY_MS = 2_000;
 
 export class ObjectRecord implements InstanceHost {
   readonly place: Endpoint;
-  readonly database = new ObjectDatabase();
+  readonly database: ObjectDatabase;
   readonly scheduler: Scheduler;
   readonly #shared: Shared;
   readonly #alive = new Set<Instance>();
   readonly #planned: PlannedCrash[] = [];
+  readonly #alarmLabel: Label;
   #current: Instance | undefined;
   #generation = 0;
   #clockOffset: number;
@@ -59,6 +62,8 @@ export class ObjectRecord implements InstanceHost {
 
   constructor(place: Endpoint, shared: Shared, clockOffset: number) {
     this.place = place;
+    this.database = new ObjectDatabase(place.className);
+    this.#alarmLabel = { sort: `alarm of ${place.objectName}` };
     this.scheduler = shared.scheduler;
     this.#shared = shared;
     this.#clockOffset = clockOffset;
@@ -134,10 +139,10 @@ export class ObjectRecord implements InstanceHost {
     this.#shared.network.fail(message, fault);
   }
 
-  crashAt(label: string, isDirty: boolean): CrashPoint | undefined {
+  crashAt(label: Label, isDirty: boolean): CrashPoint | undefined {
     const at = this.#planned.findIndex(({ point, during }) => {
       const isCommit = isDirty || point === "after-send";
-      return isCommit && (during === undefined || label.includes(during));
+      return isCommit && (during === undefined || textOf(label).includes(during));
     });
     const planned = this.#planned[at];
     if (planned !== undefined) {
@@ -145,7 +150,7 @@ export class ObjectRecord implements InstanceHost {
       this.#shared.counters.event(`crash ${planned.point}`);
       return planned.point;
     }
-    return this.#crashByChance(isDirty);
+    return this.#crashByChance(label, isDirty);
   }
 
   committed(rows: number): void {
@@ -154,8 +159,10 @@ export class ObjectRecord implements InstanceHost {
   }
 
   turnEnded(instance: Instance): void {
-    const { random, counters, instanceFaults } = this.#shared;
-    if (instance !== this.#current || !random.chance(instanceFaults.supersede ?? 0)) return;
+    const { chance, counters, instanceFaults } = this.#shared;
+    const { supersede = 0 } = instanceFaults;
+    if (instance !== this.#current || supersede === 0) return;
+    if (!chance.at(`turn of ${this.place.objectName}`).fault("superseded", supersede)) return;
     counters.event("supersede");
     this.supersede("fenced");
   }
@@ -184,17 +191,20 @@ export class ObjectRecord implements InstanceHost {
     this.#planAlarm(retries);
   }
 
-  #crashByChance(isDirty: boolean): CrashPoint | undefined {
-    const { random, counters, instanceFaults: faults } = this.#shared;
-    if (isDirty && random.chance(faults.crashBeforeCommit ?? 0)) {
+  #crashByChance({ sort }: Label, isDirty: boolean): CrashPoint | undefined {
+    const { chance, counters, instanceFaults } = this.#shared;
+    const { crashBeforeCommit = 0, crashAfterCommit = 0, evict = 0 } = instanceFaults;
+    if (crashBeforeCommit + crashAfterCommit + evict === 0) return undefined;
+    const luck = chance.at(`${this.place.objectName} after ${sort}`);
+    if (isDirty && luck.fault("crash before commit", crashBeforeCommit)) {
       counters.event("crash before-commit");
       return "before-commit";
     }
-    if (isDirty && random.chance(faults.crashAfterCommit ?? 0)) {
+    if (isDirty && luck.fault("crash after commit", crashAfterCommit)) {
       counters.event("crash after-commit");
       return "after-commit";
     }
-    if (this.unfinished === 0 && random.chance(faults.evict ?? 0)) {
+    if (this.unfinished === 0 && luck.fault("evicted", evict)) {
       counters.event("evict");
       return "after-send";
     }
@@ -227,7 +237,7 @@ export class ObjectRecord implements InstanceHost {
     if (this.#alarmJob?.cancelled === false && this.#alarmJob.at === due) return;
     this.scheduler.cancel(this.#alarmJob);
     if (time === null || due === undefined) return;
-    this.#alarmJob = this.scheduler.at(due, "alarm", `alarm of ${this.place.objectName}`, () => {
+    this.#alarmJob = this.scheduler.at(due, "alarm", this.#alarmLabel, () => {
       const instance = this.#live();
       this.#firing = { instance, time, retries };
       this.database.replaceAlarm(null);

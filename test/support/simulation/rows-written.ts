@@ -6,7 +6,7 @@
  * a changed row 1 and 1 more for each index over a column that is set; a deleted row 1; a new
  * table 2 and 1 for each index of its own; any other change of the schema 1.
  */
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RowsEffect, SchemaEffect } from "./sql-text.ts";
 
 /** Counts the rows of one run of a statement. */
@@ -15,6 +15,7 @@ export class RowCount {
   readonly #effect: RowsEffect;
   readonly #perNew: number;
   readonly #perChanged: number;
+  #rows: StatementSync | undefined;
 
   constructor(db: DatabaseSync, effect: RowsEffect) {
     this.#db = db;
@@ -42,7 +43,8 @@ export class RowCount {
   }
 
   #rowsThere(): number {
-    return Number(this.#db.prepare(`SELECT count(*) AS n FROM "${this.#effect.table}"`).get()?.n);
+    this.#rows ??= this.#db.prepare(`SELECT count(*) AS n FROM "${this.#effect.table}"`);
+    return Number(this.#rows.get()?.n);
   }
 }
 

@@ -12,7 +12,7 @@ import type { Result } from "../../../src/core/result.ts";
 import type { Call } from "../../../src/http/operation.ts";
 import { releaseByHandle } from "../../../src/http/writing/release-by-handle.ts";
 import type { AddressRelease, AddressReleaseOutcome } from "../../../src/rpc/block.ts";
-import type { HostAllocateAnswer, HostAllocateRequest } from "../../../src/rpc/host.ts";
+import type { HostAllocateAnswer, HostAllocateRequest, HostPort } from "../../../src/rpc/host.ts";
 import { type DeploymentOptions, deploy } from "./deployment.ts";
 import type { ObjectClass } from "./objects.ts";
 import type { World } from "./world.ts";
@@ -40,6 +40,7 @@ export interface Asked {
   readonly counts: Readonly<Record<Family, number>>;
   readonly limit: number | undefined;
   readonly pools: readonly string[] | undefined;
+  readonly partial: boolean;
   readonly begun: number;
   over: number;
   ended: Ended | undefined;
@@ -134,13 +135,38 @@ export class Scene {
 
   /** Begins an allocation; a wish without a key gets one of its own. */
   allocate(host: string, wish: AllocateWish): Promise<Ended> {
+    const { request, asked } = this.#wished(host, wish);
+    return this.#finish(asked, this.deployed.ports.host(host).allocate(request));
+  }
+
+  /** Begins many allocations of one host in one message. */
+  allocateMany(host: string, wishes: readonly AllocateWish[]): Promise<Ended>[] {
+    const all = wishes.map((wish) => this.#wished(host, wish));
+    const items = all.map(({ request }) => request);
+    const answer = this.deployed.ports.host(host).allocateMany({ host, items });
+    return all.map(({ asked }, at) =>
+      this.#finish(
+        asked,
+        answer.then((many) => itemOf(many, at)),
+      ),
+    );
+  }
+
+  /** Begins the same request with its key once more. */
+  again({ host, handle, key, counts, limit, pools, partial }: Asked): Promise<Ended> {
+    const more = pools === undefined ? {} : { pools };
+    const limited = limit === undefined ? more : { ...more, maxPerHandle: limit };
+    return this.allocate(host, { handle, key, v4: counts[4], v6: counts[6], partial, ...limited });
+  }
+
+  #wished(host: string, wish: AllocateWish): { request: HostAllocateRequest; asked: Asked } {
     const { v4 = 1, v6 = 0, handle, key = this.newKey(), pools, ...more } = wish;
     const named = pools === undefined ? {} : { pools };
     const request: HostAllocateRequest = {
       host,
       handle,
       key,
-      fingerprint: `${v4} ${v6} ${more.maxPerHandle ?? ""} ${pools ?? ""}`,
+      fingerprint: `${v4} ${v6} ${more.maxPerHandle ?? ""} ${pools ?? ""} ${more.partial ?? false}`,
       use: "Workload",
       ...(v4 > 0 ? { ipv4: { count: v4, ...named } } : {}),
       ...(v6 > 0 ? { ipv6: { count: v6 } } : {}),
@@ -150,8 +176,7 @@ export class Scene {
       leakCollection: "auto",
       ...more,
     };
-    const asked = this.#ask("allocate", request, { 4: v4, 6: v6 }, pools);
-    return this.#finish(asked, this.deployed.ports.host(host).allocate(request));
+    return { request, asked: this.#ask("allocate", request, { 4: v4, 6: v6 }, pools) };
   }
 
   /** Begins an exact assignment. */
@@ -217,11 +242,11 @@ export class Scene {
 
   #ask(
     what: Asked["what"],
-    request: { host: string; handle: string; key: string; maxPerHandle?: number },
+    request: { host: string; handle: string; key: string; maxPerHandle?: number; partial?: boolean },
     counts: Asked["counts"],
     pools?: readonly string[],
   ): Asked {
-    const { host, handle, key, maxPerHandle: limit } = request;
+    const { host, handle, key, maxPerHandle: limit, partial = false } = request;
     const asked: Asked = {
       what,
       host,
@@ -230,6 +255,7 @@ export class Scene {
       counts,
       limit,
       pools,
+      partial,
       begun: this.tick(),
       over: Number.POSITIVE_INFINITY,
       ended: undefined,
@@ -269,6 +295,13 @@ export class Scene {
     released.ended = ended;
     return ended;
   }
+}
+
+function itemOf(
+  many: Awaited<ReturnType<HostPort["allocateMany"]>>,
+  at: number,
+): Result<HostAllocateAnswer, Rejection> {
+  return many.ok ? (many.value.results[at] as Result<HostAllocateAnswer, Rejection>) : many;
 }
 
 function endOf(answer: Result<HostAllocateAnswer, Rejection>): Ended {

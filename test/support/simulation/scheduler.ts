@@ -3,7 +3,6 @@
  * microtasks, then the end of the turn for each instance that took part.
  * May import: node timers only. Nothing else may make an object's code go on.
  */
-import { setImmediate } from "node:timers/promises";
 
 /** What a job stands for; `run()` decides by it whether time may be moved on. */
 export type JobKind = "message" | "sync" | "timer" | "alarm";
@@ -12,14 +11,20 @@ export interface Job {
   readonly at: number;
   readonly order: number;
   readonly kind: JobKind;
-  readonly label: string;
+  readonly label: Label;
   readonly run: () => void;
   cancelled: boolean;
 }
 
+/** One line for the trace: short, and the same for every job of its sort; and what tells it from those. */
+export interface Label {
+  readonly sort: string;
+  readonly detail?: () => string;
+}
+
 /** An instance that takes part in a turn: it commits and sends when the turn ends. */
 export interface Participant {
-  endTurn(label: string): void;
+  endTurn(label: Label): void;
 }
 
 /** Thrown when a simulation contradicts its own rules; never by a simulated fault. */
@@ -47,25 +52,29 @@ export class Scheduler {
   digest = 0x811c9dc5;
   /** The last lines of what happened. */
   readonly trace: string[] = [];
+  /** Told each line of the trace; a run without it and without trace is faster. */
+  onLine: ((line: string) => void) | undefined;
   readonly #heap: Job[] = [];
   readonly #waiting: Record<JobKind, number> = { message: 0, sync: 0, timer: 0, alarm: 0 };
   #order = 0;
   #turn: Set<Participant> | undefined;
   #lastRun: Promise<void> = Promise.resolve();
+  readonly #isTraced: boolean;
 
-  constructor(start: number) {
+  constructor(start: number, isTraced = true) {
     this.now = start;
+    this.#isTraced = isTraced;
   }
 
   /** Puts a job into the queue; equal times keep the order of entry. */
-  at(time: number, kind: JobKind, label: string, run: () => void): Job {
+  at(time: number, kind: JobKind, label: Label, run: () => void): Job {
     const job = { at: Math.max(time, this.now), order: this.#order++, kind, label, run, cancelled: false };
     this.#waiting[kind]++;
     this.#push(job);
     return job;
   }
 
-  after(delay: number, kind: JobKind, label: string, run: () => void): Job {
+  after(delay: number, kind: JobKind, label: Label, run: () => void): Job {
     return this.at(this.now + delay, kind, label, run);
   }
 
@@ -88,23 +97,9 @@ export class Scheduler {
 
   /** Runs the next job to the end of its turn; false when there is none. */
   async step(): Promise<boolean> {
-    if (this.#turn !== undefined) throw new SimulationError("a step was asked for within a step");
     const job = this.peek();
     if (job === undefined) return false;
-    this.#pop();
-    this.cancel(job);
-    this.now = job.at;
-    this.steps++;
-    this.note(job.label);
-    const turn = new Set<Participant>();
-    this.#turn = turn;
-    try {
-      job.run();
-      await setImmediate();
-      for (const participant of turn) participant.endTurn(job.label);
-    } finally {
-      this.#turn = undefined;
-    }
+    await new Promise<void>((resolve, reject) => this.#turnOf(job, resolve, reject));
     return true;
   }
 
@@ -123,32 +118,76 @@ export class Scheduler {
    * Rejects: work outside any turn, i.e. an object that waited for something real (a timer, a
    * digest, a file) that the scheduler does not own.
    */
-  enter(participant: Participant, what: string): void {
+  enter(participant: Participant, what: string, where = ""): void {
     if (this.#turn === undefined) {
-      throw new SimulationError(`${what} happened outside a turn: an object waited for something real`);
+      throw new SimulationError(
+        `${what} ${where} happened outside a turn: an object waited for something real`,
+      );
     }
     this.#turn.add(participant);
   }
 
   /** Adds a line to the trace and to its digest. */
   note(line: string): void {
+    if (!this.#isTraced) return;
     const full = `${this.now.toFixed(3)} ${line}`;
     for (let i = 0; i < full.length; i++) {
       this.digest = Math.imul(this.digest ^ full.charCodeAt(i), 0x01000193) >>> 0;
     }
+    this.onLine?.(full);
     this.trace.push(full);
     if (this.trace.length > 2 * KEPT_TRACE) this.trace.splice(0, KEPT_TRACE);
   }
 
-  async #runWhile(goesOn: () => boolean, limits: RunLimits, report: () => string): Promise<void> {
+  #runWhile(goesOn: () => boolean, limits: RunLimits, report: () => string): Promise<void> {
     const { withinMs = Number.POSITIVE_INFINITY, stepsMax = STEPS_MAX } = limits;
     const last = this.now + withinMs;
-    for (let steps = 0; ; steps++) {
-      const next = this.peek();
-      if (next === undefined || next.at > last || !goesOn()) return;
-      if (steps >= stepsMax) throw new SimulationError(`not quiet after ${steps} steps\n${report()}`);
-      await this.step();
-    }
+    let steps = 0;
+    return new Promise((resolve, reject) => {
+      const next = (): void => {
+        const job = this.peek();
+        if (job === undefined || job.at > last || !goesOn()) {
+          resolve();
+        } else if (steps >= stepsMax) {
+          reject(new SimulationError(`not quiet after ${steps} steps\n${report()}`));
+        } else {
+          steps++;
+          this.#turnOf(job, next, reject);
+        }
+      };
+      next();
+    });
+  }
+
+  /** Runs one job; all its microtasks have ended when the platform comes to the callback. */
+  #turnOf(job: Job, done: () => void, failed: (reason: unknown) => void): void {
+    if (this.#turn !== undefined) throw new SimulationError("a step was asked for within a step");
+    this.#pop();
+    this.cancel(job);
+    this.now = job.at;
+    this.steps++;
+    if (this.#isTraced) this.note(textOf(job.label));
+    const turn = new Set<Participant>();
+    this.#turn = turn;
+    const attempt = (work: () => void): boolean => {
+      try {
+        work();
+        return true;
+      } catch (thrown) {
+        this.#turn = undefined;
+        failed(thrown);
+        return false;
+      }
+    };
+    if (!attempt(job.run)) return;
+    setImmediate(() => {
+      const isOver = attempt(() => {
+        for (const participant of turn) participant.endTurn(job.label);
+      });
+      if (!isOver) return;
+      this.#turn = undefined;
+      attempt(done);
+    });
   }
 
   #push(job: Job): void {
@@ -182,4 +221,8 @@ export class Scheduler {
 
 function before(a: Job, b: Job): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order);
+}
+
+export function textOf({ sort, detail }: Label): string {
+  return detail?.() ?? sort;
 }

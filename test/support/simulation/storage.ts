@@ -57,7 +57,9 @@ export class SimulatedCursor implements Iterable<Row> {
   }
 
   #named(values: SqlValue[]): Row {
-    return Object.fromEntries(this.columnNames.map((column, i) => [column, values[i] ?? null]));
+    const row: Row = {};
+    for (let at = 0; at < values.length; at++) row[this.columnNames[at] as string] = values[at] ?? null;
+    return row;
   }
 }
 

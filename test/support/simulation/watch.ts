@@ -28,8 +28,8 @@ export class Watch {
   readonly #created = new Set<string>();
   readonly #epochsAtBlocks = new Set<string>();
 
-  count(what: string): void {
-    this.reached.set(what, (this.reached.get(what) ?? 0) + 1);
+  count(what: string, times = 1): void {
+    this.reached.set(what, (this.reached.get(what) ?? 0) + times);
   }
 
   allocated(item: block.AllocateItem, outcome: block.AllocateOutcome): void {

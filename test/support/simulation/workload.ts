@@ -106,6 +106,7 @@ export class Workload {
     await workload.#settle();
     await workload.#finish();
     const { operations } = profile;
+    scene.world.dispose();
     const trace = () => [...workload.#lines, scene.world.report(60)].join("\n");
     return {
       findings: [...workload.#findings, ...watch.findings],

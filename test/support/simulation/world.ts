@@ -15,6 +15,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import type { EndSignal } from "../../../src/platform/call.ts";
+import { Chance } from "./chance.ts";
 import { type Call, startCall, stubOf } from "./client.ts";
 import { Counters } from "./counters.ts";
 import type { SqlValue } from "./database.ts";
@@ -32,6 +33,10 @@ export type { ObjectClass, Place } from "./objects.ts";
 
 export interface WorldOptions extends Making {
   seed?: number;
+  /** Names of the only faults of chance that may happen, e.g. those that an earlier run says happened. */
+  onlyFaults?: ReadonlySet<string>;
+  /** Without the trace a run is faster; its report and its digest say nothing then. */
+  isTraced?: boolean;
   /** Virtual time at the start, milliseconds since 1970. */
   start?: number;
   faults?: Faults;
@@ -45,22 +50,25 @@ const START = Date.UTC(2026, 0, 1);
 export class World {
   readonly scheduler: Scheduler;
   readonly random: Random;
+  readonly chance: Chance;
   readonly counters = new Counters();
   readonly network: Network;
   readonly #objects: Objects;
   readonly #outsideTimers = new Set<Job>();
 
   constructor(options: WorldOptions) {
-    const { faults = {}, seed = 1, start = START } = options;
-    this.scheduler = new Scheduler(start);
+    const { faults = {}, seed = 1, start = START, isTraced = true, onlyFaults } = options;
+    this.scheduler = new Scheduler(start, isTraced);
     this.random = new Random(seed);
+    this.chance = new Chance(seed, onlyFaults);
     const delivery = {
       request: (message: Message) => this.#objects.record(message.to.objectName).receive(message),
       isRetryable: (to: Endpoint, method: string) => this.#objects.isRetryable(to, method),
     };
-    this.network = new Network(this.scheduler, this.random, this.counters, delivery, faults);
-    const { scheduler, random, counters, network } = this;
-    this.#objects = new Objects({ scheduler, random, counters, network, instanceFaults: faults }, options);
+    this.network = new Network(this.scheduler, this.chance, this.counters, delivery, faults);
+    const { scheduler, random, chance, counters, network } = this;
+    const shared = { scheduler, random, chance, counters, network, instanceFaults: faults };
+    this.#objects = new Objects(shared, options);
   }
 
   /** The present virtual time, milliseconds since 1970. */
@@ -110,7 +118,7 @@ export class World {
   sleep(ms: number, signal?: EndSignal): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
-      const job = this.scheduler.after(ms, "timer", "timer of the client", () => {
+      const job = this.scheduler.after(ms, "timer", { sort: "timer of the client" }, () => {
         this.#outsideTimers.delete(job);
         resolve();
       });
@@ -211,6 +219,14 @@ export class World {
     };
   }
 
+  /** Ends the world; the databases of its objects may serve another. */
+  dispose(): void {
+    for (const record of this.#objects.all) {
+      record.evict("silent");
+      record.database.dispose();
+    }
+  }
+
   setClock(objectName: string, offsetMs: number): void {
     this.#objects.record(objectName).clockOffset = offsetMs;
   }
@@ -225,6 +241,11 @@ export class World {
     if (effectOf(query).kind !== "read") throw new SimulationError("rows() only reads");
     const { columns, rows } = this.#objects.record(objectName).database.exec(query, bindings);
     return rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i] ?? null])));
+  }
+
+  /** A number that moves on when the object's committed rows may have changed. */
+  versionOf(objectName: string): number {
+    return this.#objects.record(objectName).database.version;
   }
 
   alarmOf(objectName: string): number | null {
