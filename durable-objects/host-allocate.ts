@@ -50,7 +50,7 @@ export async function allocateFor(
   const known = source.held(now())?.policy ?? source.peek() ?? (await source.current(now()))?.policy;
   if (known === undefined) return err(rejection("policy_unavailable", {}, 1));
   const attempts = wishes(request).map(([family, count]) => attemptOf(parts, request, family, count));
-  const shut = await familiesLeftShort(request, attempts);
+  const shut = await familiesLeftShort(parts, request);
   const searched = attempts.map(async (attempt): Promise<Searched> => {
     const search = new HostSearch(parts, attempt, request, labels);
     const { family } = attempt.wish;
@@ -63,11 +63,11 @@ export async function allocateFor(
 }
 
 /** Families that got nothing when this partial request was answered before: they get nothing now (I13). */
-async function familiesLeftShort(
-  request: HostAllocateRequest,
-  attempts: readonly HostAttempt[],
-): Promise<ReadonlySet<Family>> {
-  if (!request.partial || attempts.length < 2) return new Set();
+async function familiesLeftShort(parts: Parts, request: HostAllocateRequest): Promise<ReadonlySet<Family>> {
+  const asked = wishes(request);
+  if (!request.partial || asked.length < 2) return new Set();
+  // Attempts of their own: one that has looked is the rows' latest, and would not be told of them again.
+  const attempts = asked.map(([family, count]) => attemptOf(parts, request, family, count));
   const found = await Promise.all(attempts.map((attempt) => attempt.lookUp()));
   if (!found.some(({ kind }) => kind === "listed")) return new Set();
   return new Set(

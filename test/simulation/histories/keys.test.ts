@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { blockObject } from "../../support/simulation/deployment.ts";
 import type { CrashPoint } from "../../support/simulation/instance.ts";
 import { Scene } from "../../support/simulation/scene.ts";
-import { A, findings, HOST_A, heldBy, leave, ONE_BLOCK, ownerOf, SHARD, TWO_BLOCKS } from "./stage.ts";
+import { A, B, findings, HOST_A, heldBy, leave, ONE_BLOCK, ownerOf, SHARD, TWO_BLOCKS } from "./stage.ts";
 
 const BLOCK_A = blockObject(A);
 
@@ -196,5 +196,17 @@ test("H18: one poisoned element of a batch fails alone; the others are answered 
   expect(ended.filter(({ kind }) => kind === "ok")).toHaveLength(63);
   expect(ended[31]?.kind).not.toBe("ok");
   expect(heldBy(scene, "h31")).toEqual([]);
+  expect(findings(scene)).toEqual([]);
+});
+
+test("I13: a partial request of both families is answered alike, though its addresses lie in several blocks", async () => {
+  const pools = { ...TWO_BLOCKS, v6: { cidr: "fd00::/126", blockSize: 126 } };
+  const scene = await Scene.open({ pools });
+  const { world } = scene;
+  const wish = { handle: "h", key: scene.newKey(), v4: 5, v6: 1, partial: true };
+  const first = await world.during(scene.allocate("a", wish));
+  const blocks = first.kind === "ok" ? first.addresses.map(({ block }) => block) : [];
+  expect(new Set(blocks)).toEqual(new Set([A, B, "fd00::/126"]));
+  expect(await world.during(scene.allocate("a", wish))).toEqual(first);
   expect(findings(scene)).toEqual([]);
 });
