@@ -14,6 +14,7 @@ import {
 } from "../src/core/block.ts";
 import { claim, noteRetired, releaseAffinity, retire, retireDueAt } from "../src/core/block-affinity.ts";
 import { allocateAll, reuse, type Uncounted, undo } from "../src/core/block-allocate.ts";
+import { auditBlock } from "../src/core/block-audit.ts";
 import { inspect } from "../src/core/block-inspect.ts";
 import { changeOwner, updateOwners } from "../src/core/block-owners.ts";
 import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
@@ -136,6 +137,11 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
   async inspect(request: rpc.InspectRequest): Promise<rpc.AddressInspection> {
     this.#store.countCall("inspect");
     return inspect(this.#read(request.block), request);
+  }
+
+  async audit(request: rpc.BlockAuditRequest): Promise<rpc.BlockAudit> {
+    this.#store.countCall("audit");
+    return auditBlock(this.#read(request.block), request, this.#runtime.now());
   }
 
   /** Tells the Pool what it has not heard: which addresses are lent, and that the block has retired. */

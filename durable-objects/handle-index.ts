@@ -4,7 +4,8 @@
  */
 import { DurableObject } from "cloudflare:workers";
 import { invariant } from "../src/core/invariant.ts";
-import { cleanUp, type KeyRow, move, reserve, settle } from "../src/core/key-index.ts";
+import { cleanUp, type KeyChanges, type KeyRow, move, reserve, settle } from "../src/core/key-index.ts";
+import { restore } from "../src/core/key-restore.ts";
 import { callIdempotent, type EndSignal } from "../src/platform/call.ts";
 import type * as rpc from "../src/rpc/handle-index.ts";
 import { productionRuntime } from "./production.ts";
@@ -73,6 +74,29 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
     this.#store.countCall("settle");
     const changed = this.#settle(request.items);
     // A spent row waits for a pass to drop it, though nobody may reserve here any more.
+    if (changed > 0) this.#armPass();
+    return { changed };
+  }
+
+  async page({ after = BEGIN, limit }: Parameters<rpc.HandleIndexPort["page"]>[0]) {
+    this.#store.countCall("page");
+    const found = rowsAfter(this.#store, after, limit);
+    const last = found.at(-1);
+    if (found.length < limit || last === undefined) return { rows: found };
+    const { handle, key, block } = last;
+    return { rows: found, next: { handle, key, block } };
+  }
+
+  async listed({ keys }: Parameters<rpc.HandleIndexPort["listed"]>[0]) {
+    this.#store.countCall("listed");
+    const rows = keys.map(({ handle, key, block }) => rowOfKey(this.#store, handle, key, block));
+    return { keys: rows.map((row) => ({ state: row?.state ?? "missing", count: row?.count ?? 0 }) as const) };
+  }
+
+  async restore(request: Parameters<rpc.HandleIndexPort["restore"]>[0]): Promise<{ changed: number }> {
+    this.#store.countCall("restore");
+    const { settings } = this.#runtime;
+    const changed = this.#change(request.items, (row, item, now) => restore(row, item, now, settings));
     if (changed > 0) this.#armPass();
     return { changed };
   }
@@ -157,11 +181,19 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
   }
 
   #settle(items: readonly rpc.SettleItem[]): number {
+    return this.#change(items, settle);
+  }
+
+  /** Changes rows, each decided by itself, in one transaction; returns how many changed. */
+  #change<T extends rpc.KeyPlace>(
+    items: readonly T[],
+    decide: (row: KeyRow | undefined, item: T, now: number) => KeyChanges,
+  ): number {
     const now = this.#runtime.now();
     return this.#store.transaction(() => {
       let changed = 0;
       for (const item of items) {
-        const changes = settle(rowOfKey(this.#store, item.handle, item.key, item.block), item, now);
+        const changes = decide(rowOfKey(this.#store, item.handle, item.key, item.block), item, now);
         saveKeys(this.#store, changes);
         changed += changes.put.length + changes.remove.length;
       }

@@ -10,6 +10,7 @@ import type * as rpc from "../src/rpc/host.ts";
 import { HostAffinities } from "./host-affinities.ts";
 import { allocateFor, placed } from "./host-allocate.ts";
 import { HostAssign } from "./host-assign.ts";
+import { HostCheck } from "./host-check.ts";
 import { HostConfirmations, targetOf } from "./host-confirmations.ts";
 import { again, cidrOf, type HostContext } from "./host-context.ts";
 import { HostEnsure } from "./host-ensure.ts";
@@ -188,11 +189,30 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     });
   }
 
-  async affinities(request: { host: string }): Promise<{ rows: rpc.AffinityRow[]; borrowed: string[] }> {
+  async affinities(request: Parameters<rpc.HostPort["affinities"]>[0]): ReturnType<rpc.HostPort["affinities"]> {
     this.#store.countCall("affinities");
     this.#name = request.host;
-    const rows = [...this.#memory.affinities.values()].map(({ poolCidr: _poolCidr, ...row }) => row);
-    return { rows, borrowed: [...this.#memory.borrowed] };
+    const { affinities, borrowed } = this.#memory;
+    const asked = request.blocks ?? [...affinities.keys()];
+    const rows = asked.flatMap((block) => affinities.get(block) ?? []);
+    return {
+      rows: rows.map(({ poolCidr: _poolCidr, ...row }) => row),
+      borrowed: (request.blocks ?? [...borrowed]).filter((block) => borrowed.has(block)),
+    };
+  }
+
+  async settleBlock(request: Parameters<rpc.HostPort["settleBlock"]>[0]): Promise<rpc.SettleBlockAnswer> {
+    this.#store.countCall("settleBlock");
+    this.#name = request.host;
+    // A removal gives its rows back by itself; it may have been waiting for its alarm.
+    if (this.#memory.isRemoving) this.#removal.wake();
+    return { kind: await this.#check().settle(request) };
+  }
+
+  async noteBorrowed(request: Parameters<rpc.HostPort["noteBorrowed"]>[0]): Promise<{ noted: boolean }> {
+    this.#store.countCall("noteBorrowed");
+    this.#name = request.host;
+    return { noted: await this.#check().noteBorrowed(request) };
   }
 
   async blockChanged(request: { host: string; block: string; counts: BlockCounts }): Promise<void> {
@@ -235,6 +255,10 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
       allocateFor({ ...this.#parts(), looks }, request, labels),
     );
     return answer.ok ? answer : this.#refused(answer.error);
+  }
+
+  #check(): HostCheck {
+    return new HostCheck(this.#context, this.#affinities, () => this.#enrol());
   }
 
   #parts() {

@@ -170,7 +170,7 @@ export class PoolDrain {
     const step = drainStep(block);
     if (step === "ask_host") await this.#askHost(target, block.position);
     if (step === "ask_block" || (step === "wait" && asksWaiting)) {
-      await this.#askBlock(target, block.position, block.epoch);
+      await this.askBlock(target, block.position, block.epoch);
     }
   }
 
@@ -188,11 +188,14 @@ export class PoolDrain {
     // Three calls of the Host, one after the other.
     await this.#call(() => this.#runtime.ports.host(issued.host).releaseBlock(message), 3);
     const row = this.#rows.block(position);
-    if (row?.state === "free") await this.#askBlock(target, position, row.epoch);
+    if (row?.state === "free") await this.askBlock(target, position, row.epoch);
   }
 
-  /** The block itself says whether it is over; it takes over the row's epoch, so that no claim lands any more. */
-  async #askBlock(target: PoolTarget, position: bigint, epoch: number): Promise<void> {
+  /**
+   * A block that has no owner by its row says itself how it is, and the row follows; it takes over the
+   * row's epoch, so that no claim lands any more.
+   */
+  async askBlock(target: PoolTarget, position: bigint, epoch: number): Promise<void> {
     const leased = await this.#runtime.policy.current(this.#runtime.now());
     if (leased === undefined) return;
     const cooldownMs = leased.policy.config.ipCooldownSeconds * 1000;
@@ -243,7 +246,7 @@ export class PoolDrain {
     for (let slice = 0; slice < FREE_SLICES_MAX; slice += 1) {
       const blocks = this.#drain.unsettledAfter(place, SLICE_BLOCKS);
       if (blocks.length === 0 || blocks.some(({ state }) => state !== "free")) return;
-      await this.#eachLot(blocks, ({ position, epoch }) => this.#askBlock(target, position, epoch));
+      await this.#eachLot(blocks, ({ position, epoch }) => this.askBlock(target, position, epoch));
       place = blocks.at(-1)?.position;
     }
   }

@@ -20,6 +20,7 @@ import type {
   PoolTarget,
   PoolUsageView,
 } from "../src/rpc/pool.ts";
+import { PoolCheck } from "./pool-check.ts";
 import { type Event, type PoolDirectoryWriter, PoolDrain } from "./pool-drain.ts";
 import { PoolRoutes } from "./pool-routes.ts";
 import { productionRuntime } from "./production.ts";
@@ -41,6 +42,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
   /** Figures are to be stored soon. */
   #isStoring = false;
   readonly #drain: PoolDrain;
+  readonly #check: PoolCheck;
 
   constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
     super(ctx, env);
@@ -57,6 +59,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     };
     const drainRows = new PoolDrainRows(this.#store);
     this.#drain = new PoolDrain(runtime, ctx.storage, this.#rows, drainRows, directory);
+    this.#check = new PoolCheck(runtime, this.#rows, this.#drain, directory);
   }
 
   counters(): Counters {
@@ -222,6 +225,36 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
     const entries = found.slice(0, request.limit).map((row) => this.#entry(row, grid, now));
     const next = entries.at(-1)?.block;
     return found.length > request.limit && next !== undefined ? { entries, next } : { entries };
+  }
+
+  async issued(request: Request<"issued">): Answer<"issued"> {
+    const { grid, now } = this.#begin("issued", request);
+    const after = request.after === undefined ? undefined : positionOf(grid, request.after);
+    const rows = this.#rows.issuedAfter(after, request.limit + 1);
+    const entries = rows.slice(0, request.limit).map((row) => this.#entry(row, grid, now));
+    const next = entries.at(-1)?.block;
+    return rows.length > request.limit && next !== undefined ? { entries, next } : { entries };
+  }
+
+  async countIssued(request: Request<"countIssued">): Answer<"countIssued"> {
+    this.#begin("countIssued", request);
+    return { count: this.#rows.countIssued() };
+  }
+
+  async entries(request: Request<"entries">): Answer<"entries"> {
+    const { grid, now } = this.#begin("entries", request);
+    const rows = [...positionsOf(grid, request.blocks)].map((position) => this.#rows.block(position));
+    return { entries: rows.flatMap((row) => (row === undefined ? [] : this.#entry(row, grid, now))) };
+  }
+
+  async restore(request: Request<"restore">): Answer<"restore"> {
+    this.#begin("restore", request);
+    return { kind: await this.#check.restore(request) };
+  }
+
+  async auditSpace(request: Request<"auditSpace">): Answer<"auditSpace"> {
+    this.#begin("auditSpace", request);
+    return this.#check.auditSpace(request);
   }
 
   async usage(request: Request<"usage">): Promise<PoolUsageView> {
@@ -394,6 +427,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
       epoch: row.epoch,
       ...(row.owner === undefined ? {} : { owner: row.owner }),
       ...(counts === undefined ? {} : { counts }),
+      ...(row.confirmed === undefined ? {} : { confirmed: row.confirmed }),
     };
   }
 }

@@ -16,6 +16,7 @@ import {
 import { invariant } from "../src/core/invariant.ts";
 import { EDGE_SETTINGS, LOCAL_SETTINGS, type Settings } from "../src/core/settings.ts";
 import type { EndSignal } from "../src/platform/call.ts";
+import type { HandleIndexPort } from "../src/rpc/handle-index.ts";
 import type { PolicySource } from "../src/rpc/policy-source.ts";
 import type { Ports } from "../src/rpc/ports.ts";
 import { PolicyCache } from "./policy-cache.ts";
@@ -59,20 +60,17 @@ export function productionRuntime(env: Env): Runtime {
 }
 
 function portsOf(env: Env, settings: Settings): Ports {
+  const shard = (number: number): HandleIndexPort =>
+    stub(env, env.HANDLE_INDEX, handleIndexObjectName(number));
   return {
     block: (cidr) => stub(env, env.BLOCK, blockObjectName(blockNameOf(cidr))),
     host: (name) => stub(env, env.HOST, hostObjectName(name)),
     pool: (name, incarnation) => stub(env, env.POOL, poolObjectName(name, incarnation)),
-    handleIndex: (handle) => {
-      return stub(env, env.HANDLE_INDEX, handleIndexObjectName(shardOf(handle, settings.indexShards)));
-    },
+    handleIndex: (handle) => shard(shardOf(handle, settings.indexShards)),
+    handleIndexShard: shard,
     cluster: () => stub(env, env.CLUSTER, CLUSTER_OBJECT_NAME),
+    sweep: () => stub(env, env.SWEEP, SWEEP_OBJECT_NAME),
   };
-}
-
-/** The collector's object, for the Worker's cron trigger. */
-export function sweepOf(env: Env): { tick(): Promise<unknown> } {
-  return stub(env, env.SWEEP, SWEEP_OBJECT_NAME);
 }
 
 /** Ids of objects found before: making one hashes its name. They may be kept; stubs may not. */

@@ -2,7 +2,7 @@
  * The composition root: builds the runtime from env, exports the objects, fetch and scheduled.
  * May import: everything. Only this file knows everything.
  */
-import { productionRuntime, sweepOf } from "../durable-objects/production.ts";
+import { productionRuntime } from "../durable-objects/production.ts";
 import { refusalOf } from "../durable-objects/refusal.ts";
 import { createFetch } from "./http/worker.ts";
 
@@ -16,6 +16,6 @@ export { SweepObject } from "../durable-objects/sweep.ts";
 export default {
   fetch: createFetch<Env>(productionRuntime, refusalOf),
   async scheduled(_controller, env) {
-    await sweepOf(env).tick();
+    await productionRuntime(env).ports.sweep().tick({});
   },
 } satisfies ExportedHandler<Env>;

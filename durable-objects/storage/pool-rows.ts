@@ -178,6 +178,17 @@ export class PoolRows implements ExtentSource {
     return this.#store.rows<StoredBlock>(query, after, limit).map(blockRow);
   }
 
+  /** Blocks that were ever issued, free ones too, in address order, after a position. */
+  issuedAfter(position: bigint | undefined, limit: number): BlockRow[] {
+    const after = position === undefined ? new ArrayBuffer(0) : keyOf(position);
+    const query = `SELECT ${BLOCK_COLUMNS} FROM block WHERE position > ? ORDER BY position LIMIT ?`;
+    return this.#store.rows<StoredBlock>(query, after, limit).map(blockRow);
+  }
+
+  countIssued(): number {
+    return this.#store.row<{ n: number }>("SELECT count(*) AS n FROM block")?.n ?? 0;
+  }
+
   /** All blocks that exist; read in pages, so that the rows are not in memory twice. */
   allBlocks(): BlockRow[] {
     const all: BlockRow[] = [];

@@ -30,6 +30,9 @@ export interface KeyChanges {
   readonly remove: readonly { readonly handle: string; readonly key: string; readonly block: string }[];
 }
 
+/** Fingerprint of a row that a check put back: the first request that comes with the key is believed. */
+export const UNKNOWN_BODY = "";
+
 export interface KeyTimes {
   readonly skewMs: number;
   readonly untilMs: number;
@@ -124,7 +127,7 @@ export function reserve(
 ): Decided<ReserveOutcome> {
   if (late(item.until, now, times)) return { outcome: { kind: "late" }, changes: NO_CHANGES };
   const ofKey = rows.filter((row) => row.key === item.key);
-  if (ofKey.some((row) => row.fingerprint !== item.fingerprint)) {
+  if (ofKey.some((row) => ![item.fingerprint, UNKNOWN_BODY].includes(row.fingerprint))) {
     return { outcome: { kind: "key_reused" }, changes: NO_CHANGES };
   }
   if (ofKey.some((row) => row.state === "spent")) return { outcome: { kind: "spent" }, changes: NO_CHANGES };
@@ -153,7 +156,8 @@ function takeOver(rows: readonly KeyRow[], item: ReserveItem, now: number): Deci
       put.push(...prolong(row, until, now).put);
       return { block: row.block, untilBefore: row.untilBefore };
     }
-    put.push({ ...row, attempt: item.attempt, until, untilBefore: row.until, at: now });
+    const { attempt, fingerprint } = item;
+    put.push({ ...row, fingerprint, attempt, until, untilBefore: row.until, at: now });
     return { block: row.block, untilBefore: row.until };
   });
   return { outcome: { kind: "listed", rows: listed }, changes: { put, remove: [] } };

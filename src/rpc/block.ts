@@ -1,6 +1,7 @@
 /**
  * The port of a Block. Types only; its messages are plain data of the core.
  */
+import type { BlockAudit, BlockAuditRequest } from "../core/block-audit.ts";
 import type {
   AddressInspection,
   AllocateOutcome,
@@ -29,6 +30,7 @@ import type {
   UpdateOwnersRequest,
 } from "../core/block-messages.ts";
 
+export type * from "../core/block-audit.ts";
 export type * from "../core/block-messages.ts";
 
 export interface BlockPort {
@@ -44,4 +46,6 @@ export interface BlockPort {
   changeOwner(request: ChangeOwnerRequest): Promise<ChangeOwnerAnswer>;
   describe(request: DescribeRequest): Promise<BlockView>;
   inspect(request: InspectRequest): Promise<AddressInspection>;
+  /** What a check compares with the index, the directory and the Hosts. */
+  audit(request: BlockAuditRequest): Promise<BlockAudit>;
 }

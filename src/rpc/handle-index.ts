@@ -2,6 +2,7 @@
  * The port of a shard of the handle index. Types only; its messages are plain data of the core.
  * Rule: a row is written before its block may hold the key and leaves on the block's final answer.
  */
+import type { ListedKey } from "../core/check-keys.ts";
 import type {
   KeyRow,
   MoveItem,
@@ -10,6 +11,14 @@ import type {
   ReserveOutcome,
   SettleItem,
 } from "../core/key-index.ts";
+import type { RestoreItem } from "../core/key-restore.ts";
+
+/** A row by its whole key. */
+export interface KeyPlace {
+  readonly handle: string;
+  readonly key: string;
+  readonly block: string;
+}
 
 export type * from "../core/key-index.ts";
 
@@ -22,4 +31,13 @@ export interface HandleIndexPort {
   /** Rows of a handle that may hold something; spent ones are left out. */
   list(request: { readonly handle: string }): Promise<{ readonly rows: readonly KeyRow[] }>;
   settle(request: { readonly items: readonly SettleItem[] }): Promise<{ readonly changed: number }>;
+  /** Rows of all handles in the order of their keys, for a check. */
+  page(request: { readonly after?: KeyPlace; readonly limit: number }): Promise<{
+    readonly rows: readonly KeyRow[];
+    readonly next?: KeyPlace;
+  }>;
+  /** How keys are listed, in their order, for a check. */
+  listed(request: { readonly keys: readonly KeyPlace[] }): Promise<{ readonly keys: readonly ListedKey[] }>;
+  /** Puts back rows of keys that their blocks hold. */
+  restore(request: { readonly items: readonly RestoreItem[] }): Promise<{ readonly changed: number }>;
 }

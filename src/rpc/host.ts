@@ -297,6 +297,10 @@ export type ClaimBlockAnswer =
   /** A call had no answer, or another claim of the block is under way. */
   | { readonly kind: "unsettled" };
 
+export interface SettleBlockAnswer {
+  readonly kind: "settled" | "unsettled";
+}
+
 export interface HostPort {
   allocate(request: HostAllocateRequest): Promise<Result<HostAllocateAnswer, AllocateRefusal>>;
   /** The outcome of each item, in their order; one search for them all where they meet the same. */
@@ -343,8 +347,10 @@ export interface HostPort {
     /** Refuses a block that was claimed less than the reclaim age ago. */
     readonly forReclaim: boolean;
   }): Promise<ReleaseBlockAnswer>;
+  /** All rows, or those of some blocks. */
   affinities(request: {
     readonly host: string;
+    readonly blocks?: readonly string[];
   }): Promise<{ readonly rows: readonly AffinityRow[]; readonly borrowed: readonly string[] }>;
   /** A block tells its owner that somebody else's release gave it room, or emptied it. */
   blockChanged(request: {
@@ -352,4 +358,18 @@ export interface HostPort {
     readonly block: string;
     readonly counts: BlockCounts;
   }): Promise<void>;
+  /** Settles the row of one block by what the block says, under a fresh epoch. */
+  settleBlock(request: {
+    readonly host: string;
+    readonly block: string;
+    readonly pool: string;
+    readonly incarnation: number;
+  }): Promise<SettleBlockAnswer>;
+  /** The host holds an address in a block that it does not own. */
+  noteBorrowed(request: {
+    readonly host: string;
+    readonly block: string;
+    readonly pool: string;
+    readonly incarnation: number;
+  }): Promise<{ readonly noted: boolean }>;
 }

@@ -67,6 +67,14 @@ export interface DirectoryEntry {
   readonly owner?: string;
   readonly epoch: number;
   readonly counts?: BlockCounts;
+  /** The latest epoch at which the owner's Host said that its row is confirmed; absent: there is no route. */
+  readonly confirmed?: number;
+}
+
+/** What of the free space contradicts the rows: `space_lost` begins at that block. */
+export interface SpaceFault {
+  readonly problem: "used_block_offered" | "space_lost";
+  readonly block: string;
 }
 
 /** Decimal strings: IPv6 counts exceed 2^53. */
@@ -187,4 +195,26 @@ export interface PoolPort {
   ): Promise<{ readonly entries: readonly DirectoryEntry[]; readonly next?: string }>;
   /** Sums of dated block figures; `reservedCidrs` are the CIDRs of all reservations of the family. */
   usage(request: PoolTarget & { readonly reservedCidrs: readonly string[] }): Promise<PoolUsageView>;
+  /** Blocks that were ever issued, free ones too, in address order; for a check. */
+  issued(
+    request: PoolTarget & { readonly after?: string; readonly limit: number },
+  ): Promise<{ readonly entries: readonly DirectoryEntry[]; readonly next?: string }>;
+  /** How many blocks were ever issued. */
+  countIssued(request: PoolTarget): Promise<{ readonly count: number }>;
+  /** The entries of some blocks; those that were never issued are left out. */
+  entries(request: PoolTarget & { readonly blocks: readonly string[] }): Promise<{
+    readonly entries: readonly DirectoryEntry[];
+  }>;
+  /** Makes a block's row what the block itself says; nothing is changed where the row has moved on meanwhile. */
+  restore(
+    request: PoolTarget & {
+      readonly block: string;
+      /** The highest epoch that the block has seen; no lower one is issued any more. */
+      readonly seenEpoch: number;
+    },
+  ): Promise<{ readonly kind: "restored" | "unsettled" }>;
+  /** Compares one stretch of the free space with the rows, and mends it if it is asked to. */
+  auditSpace(
+    request: PoolTarget & { readonly after?: string; readonly limit: number; readonly repair: boolean },
+  ): Promise<{ readonly faults: readonly SpaceFault[]; readonly next?: string }>;
 }

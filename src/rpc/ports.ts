@@ -6,6 +6,7 @@ import type { ClusterPort } from "./cluster.ts";
 import type { HandleIndexPort } from "./handle-index.ts";
 import type { HostPort } from "./host.ts";
 import type { PoolPort } from "./pool.ts";
+import type { SweepPort } from "./sweep.ts";
 
 export interface Ports {
   /** By canonical CIDR of the block. */
@@ -14,5 +15,8 @@ export interface Ports {
   pool(name: string, incarnation: number): PoolPort;
   /** The shard that arbitrates the handle. */
   handleIndex(handle: string): HandleIndexPort;
+  /** A shard by its number, from 0. */
+  handleIndexShard(shard: number): HandleIndexPort;
   cluster(): ClusterPort;
+  sweep(): SweepPort;
 }

@@ -85,7 +85,9 @@ export function fake(options: FakeOptions = {}): Fake {
     host: () => object("host"),
     pool: () => object("pool"),
     handleIndex: () => object("index"),
+    handleIndexShard: () => object("index"),
     cluster: () => object("cluster"),
+    sweep: () => object("sweep"),
   };
   const compiled = compilePolicy(policy);
   const leased = options.leased === false ? undefined : { policy: compiled, until: NOW + 1_000 };

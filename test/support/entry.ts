@@ -71,7 +71,9 @@ function watched(ports: Ports, sleep: Runtime["sleep"]): Ports {
     host: (name) => watch("host", ports.host(name)),
     pool: (name, incarnation) => watch("pool", ports.pool(name, incarnation)),
     handleIndex: (handle) => watch("handleIndex", ports.handleIndex(handle)),
+    handleIndexShard: (shard) => watch("handleIndex", ports.handleIndexShard(shard)),
     cluster: () => watch("cluster", ports.cluster()),
+    sweep: () => ports.sweep(),
   };
 }
 

@@ -16,6 +16,7 @@ import {
   handleIndexObjectName,
   hostObjectName,
   poolObjectName,
+  SWEEP_OBJECT_NAME,
   shardOf,
 } from "../../../src/core/ids.ts";
 import { LOCAL_SETTINGS, type Settings } from "../../../src/core/settings.ts";
@@ -53,7 +54,9 @@ export function portsOver(stub: <T extends object>(objectName: string) => T, set
     host: (name) => stub(hostObjectName(name)),
     pool: (name, incarnation) => stub(poolObjectName(name, incarnation)),
     handleIndex: (handle) => stub(handleIndexObjectName(shardOf(handle, settings.indexShards))),
+    handleIndexShard: (shard) => stub(handleIndexObjectName(shard)),
     cluster: () => stub(CLUSTER_OBJECT_NAME),
+    sweep: () => stub(SWEEP_OBJECT_NAME),
   };
 }
 

@@ -7,6 +7,7 @@ import { ClusterObject } from "../../../durable-objects/cluster.ts";
 import { HandleIndexObject } from "../../../durable-objects/handle-index.ts";
 import { HostObject } from "../../../durable-objects/host.ts";
 import { PoolObject } from "../../../durable-objects/pool.ts";
+import { SweepObject } from "../../../durable-objects/sweep.ts";
 import type { Family, Rejection } from "../../../src/core/errors.ts";
 import type { Result } from "../../../src/core/result.ts";
 import type { Call } from "../../../src/http/operation.ts";
@@ -78,7 +79,14 @@ export interface SceneOptions extends DeploymentOptions {
   readonly classes?: Record<string, ObjectClass>;
 }
 
-export const CLASSES = { BlockObject, ClusterObject, HandleIndexObject, HostObject, PoolObject };
+export const CLASSES = {
+  BlockObject,
+  ClusterObject,
+  HandleIndexObject,
+  HostObject,
+  PoolObject,
+  SweepObject,
+};
 
 /** Codes of refusals after which nothing may be left behind (I15); the others say "perhaps". */
 export const FAILURES: ReadonlySet<string> = new Set([

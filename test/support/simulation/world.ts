@@ -248,6 +248,15 @@ export class World {
     return this.#objects.record(objectName).database.version;
   }
 
+  /** Changes an object's committed rows behind its back, as a fault or a restored disk does; its memory is lost. */
+  damage(objectName: string, query: string, ...bindings: unknown[]): void {
+    this.scheduler.note(`damage ${objectName}: ${query}`);
+    const record = this.#objects.record(objectName);
+    record.evict("silent");
+    record.database.exec(query, bindings);
+    record.database.commit();
+  }
+
   alarmOf(objectName: string): number | null {
     return this.#objects.record(objectName).database.alarm;
   }

@@ -1,0 +1,264 @@
+/**
+ * The second look of a check, and its repairs: each by the object that owns the record, fenced there.
+ * May import: core, rpc, platform. Rule: only what was found twice is told, and told before it is mended.
+ */
+
+import type { Finding } from "../src/core/check.ts";
+import {
+  type BlockFacts,
+  highestEpoch,
+  judgeBlock,
+  type OwnershipProblem,
+  problemName,
+} from "../src/core/check-ownership.ts";
+import type { CheckFacts } from "./check-facts.ts";
+import { type CheckScan, SETTLE_MS } from "./check-scan.ts";
+import { type BlockTask, type CheckTask, findingName, type StepResult } from "./check-task.ts";
+import { poolTarget } from "./host-context.ts";
+
+/** Looks at a block that goes on changing, before it counts as busy rather than wrong. */
+const LOOKS_MAX = 3;
+/** Repairs of one block in one go: each may bring the next to light. */
+const REPAIRS_MAX = 4;
+/** Calls that a Host makes one after another while it settles a row. */
+const HOST_STEPS = 4;
+
+type Key = Extract<CheckTask, { kind: "key" }>;
+type Row = Extract<CheckTask, { kind: "row" }>;
+type Space = Extract<CheckTask, { kind: "space" }>;
+
+/** What became of tasks. */
+export interface Mended {
+  readonly findings: StepResult["findings"];
+  /** New tasks, and those that are to be looked at again. */
+  readonly tasks: StepResult["tasks"];
+  /** Names of findings, and whether they are mended. */
+  readonly repaired: readonly { readonly name: string; readonly isRepaired: boolean }[];
+}
+
+const NOTHING: Mended = { findings: [], tasks: [], repaired: [] };
+
+export class CheckMend {
+  readonly #facts: CheckFacts;
+  readonly #scan: CheckScan;
+  readonly #repair: boolean;
+
+  constructor(facts: CheckFacts, scan: CheckScan, repair: boolean) {
+    this.#facts = facts;
+    this.#scan = scan;
+    this.#repair = repair;
+  }
+
+  /** Works on tasks that are due. */
+  async work(tasks: readonly CheckTask[]): Promise<Mended> {
+    const blocks = tasks.filter((task) => task.kind === "block");
+    const keys = tasks.filter((task) => task.kind === "key");
+    const rows = tasks.filter((task) => task.kind === "row");
+    const hosts = tasks.filter((task) => task.kind === "host");
+    const spaces = tasks.filter((task) => task.kind === "space");
+    const done = [
+      await this.#keys(keys),
+      await this.#rows(rows),
+      ...(await this.#facts.calls.each(spaces, (task) => this.#space(task))),
+      ...(await this.#facts.calls.each(hosts, (task) => this.#host(task))),
+      ...(await this.#facts.calls.each(blocks, (task) => this.#block(task))),
+    ];
+    return {
+      findings: done.flatMap(({ findings }) => findings),
+      tasks: done.flatMap((one) => one.tasks),
+      repaired: done.flatMap(({ repaired }) => repaired),
+    };
+  }
+
+  get #ports() {
+    return this.#facts.runtime.ports;
+  }
+
+  async #keys(tasks: readonly Key[]): Promise<Mended> {
+    return await this.#inIndex(
+      tasks,
+      async (shard, ofShard) => {
+        const items = ofShard.map(({ handle, key, block, family, count }) => {
+          return { handle, key, block, family, count };
+        });
+        await this.#facts.calls.must(() => this.#ports.handleIndexShard(shard).restore({ items }));
+      },
+      (state) => state === "reserved",
+    );
+  }
+
+  async #rows(tasks: readonly Row[]): Promise<Mended> {
+    return await this.#inIndex(
+      tasks,
+      async (shard, ofShard) => {
+        const items = ofShard.map(({ handle, key, block, until, outcome }) => {
+          return { handle, key, block, until, outcome };
+        });
+        await this.#facts.calls.must(() => this.#ports.handleIndexShard(shard).settle({ items }));
+      },
+      (state) => state !== "reserved",
+    );
+  }
+
+  /** Mends rows shard by shard, and looks what they are afterwards. */
+  async #inIndex<T extends Key | Row>(
+    tasks: readonly T[],
+    mend: (shard: number, tasks: readonly T[]) => Promise<void>,
+    isRight: (state: "reserved" | "spent" | "missing" | undefined) => boolean,
+  ): Promise<Mended> {
+    const byShard = [...Map.groupBy(tasks, ({ shard }) => shard)];
+    const repaired = await this.#facts.calls.each(byShard, async ([shard, ofShard]) => {
+      await mend(shard, ofShard);
+      const keys = ofShard.map(({ handle, key, block }) => ({ handle, key, block }));
+      const said = await this.#facts.calls.must(() => this.#ports.handleIndexShard(shard).listed({ keys }));
+      return ofShard.map(({ finding }, index) => {
+        return { name: finding, isRepaired: isRight(said.keys[index]?.state) };
+      });
+    });
+    return { ...NOTHING, repaired: repaired.flat() };
+  }
+
+  /** Mends a stretch of free space in its Pool; it is right when the same stretch shows no fault. */
+  async #space({ pool: name, after, findings }: Space): Promise<Mended> {
+    const pool = this.#facts.policy.pools.find(({ definition }) => definition.name === name);
+    if (pool === undefined) return NOTHING;
+    const target = poolTarget(pool);
+    const stretch = { ...target, ...(after === undefined ? {} : { after }), limit: 1_000 };
+    const port = () => this.#ports.pool(target.pool, target.incarnation);
+    await this.#facts.calls.must(() => port().auditSpace({ ...stretch, repair: true }));
+    const left = await this.#facts.calls.must(() => port().auditSpace({ ...stretch, repair: false }));
+    const wrong = new Set(left.faults.map((fault) => findingName(fault)));
+    return {
+      ...NOTHING,
+      repaired: findings.map((finding) => ({ name: finding, isRepaired: !wrong.has(finding) })),
+    };
+  }
+
+  /** A Host that goes on not to answer is told of; the check goes on without its rows. */
+  async #host({ host, looks }: Extract<CheckTask, { kind: "host" }>): Promise<Mended> {
+    const tasks = await this.#scan.hostAgain(host);
+    if (tasks !== undefined) return { ...NOTHING, tasks };
+    if (looks >= LOOKS_MAX) {
+      const finding = { problem: "host_no_answer", host } as const;
+      return { ...NOTHING, findings: [{ name: findingName(finding), finding }] };
+    }
+    const task = { kind: "host", host, looks: looks + 1 } as const;
+    return { ...NOTHING, tasks: [{ name: `host ${host}`, dueInMs: SETTLE_MS, task }] };
+  }
+
+  async #block(task: BlockTask): Promise<Mended> {
+    return task.mends === undefined ? await this.#judge(task) : await this.#mend(task, task.mends);
+  }
+
+  /** What rests on the same as before is a finding; what has changed is looked at once more. */
+  async #judge(task: BlockTask): Promise<Mended> {
+    const { block } = task;
+    const problems = judgeBlock(await this.#facts.ofBlock(block, task.hosts));
+    const isConfirmed = (one: OwnershipProblem): boolean => task.marks[problemName(one)] === one.mark;
+    const confirmed = problems.filter(isConfirmed);
+    const findings = confirmed.map((problem) => {
+      const finding = findingOf(block, problem);
+      return { name: findingName(finding), finding };
+    });
+    if (confirmed.length > 0 && this.#repair) {
+      const mends = findings.map(({ name }) => name);
+      return { ...NOTHING, findings, tasks: [later({ ...task, mends }, 0)] };
+    }
+    return {
+      ...NOTHING,
+      findings,
+      tasks: this.#again(
+        task,
+        problems.filter((one) => !isConfirmed(one)),
+      ),
+    };
+  }
+
+  #again(task: BlockTask, problems: readonly OwnershipProblem[]): StepResult["tasks"] {
+    if (problems.length === 0 || task.looks >= LOOKS_MAX) return [];
+    const { kind, block } = task;
+    const marks = Object.fromEntries(problems.map((problem) => [problemName(problem), problem.mark]));
+    const hosts = [...new Set([...task.hosts, ...problems.flatMap(({ host }) => host ?? [])])];
+    return [later({ kind, block, hosts, marks, looks: task.looks + 1 }, SETTLE_MS)];
+  }
+
+  /** Mends one thing after another: a directory that follows its block again may want its owner's word. */
+  async #mend(task: BlockTask, mends: readonly string[]): Promise<Mended> {
+    const { block } = task;
+    let facts = await this.#facts.ofBlock(block, task.hosts);
+    let problems = judgeBlock(facts);
+    for (let round = 0; round < REPAIRS_MAX; round += 1) {
+      const problem = problems.find(({ repair }) => repair !== undefined);
+      if (problem === undefined) break;
+      await this.#carryOut(block, facts, problem);
+      facts = await this.#facts.ofBlock(block, task.hosts);
+      problems = judgeBlock(facts);
+    }
+    const wrong = new Set(problems.map((problem) => findingName(findingOf(block, problem))));
+    const isNew = (problem: OwnershipProblem) => !mends.includes(findingName(findingOf(block, problem)));
+    // Of a block that no directory listed the keys have not been looked at yet.
+    const wasUnlisted = mends.some((name) => name.startsWith("block_not_listed "));
+    const keys = wasUnlisted ? await this.#scan.keysOf(block) : NOTHING;
+    return {
+      findings: keys.findings,
+      tasks: [...keys.tasks, ...this.#again(task, problems.filter(isNew))],
+      repaired: mends.map((name) => ({ name, isRepaired: !wrong.has(name) })),
+    };
+  }
+
+  async #carryOut(block: string, { hosts, word }: BlockFacts, problem: OwnershipProblem): Promise<void> {
+    const target = this.#facts.targetOf(block);
+    const { repair, host = "" } = problem;
+    const { calls } = this.#facts;
+    // A row of a pool that has gone is settled by its Host alone.
+    const { pool, incarnation } = target ?? { pool: "", incarnation: 0 };
+    switch (repair) {
+      case "directory": {
+        if (target === undefined || word === undefined) return;
+        const message = { ...target, block, seenEpoch: highestEpoch(hosts, word) };
+        await calls.maybe(() => this.#ports.pool(pool, incarnation).restore(message), 2);
+        return;
+      }
+      case "host":
+        await calls.maybe(
+          () => this.#ports.host(host).settleBlock({ host, block, pool, incarnation }),
+          HOST_STEPS,
+        );
+        return;
+      case "give_back": {
+        if (target === undefined) return;
+        const question = { ...target, owner: host, block };
+        const fresh = await calls.maybe(() => this.#ports.pool(pool, incarnation).fresh(question));
+        if (fresh?.kind !== "claim") return;
+        const order = { host, block, pool, incarnation, epoch: fresh.epoch };
+        await calls.maybe(
+          () => this.#ports.host(host).releaseBlock({ ...order, mustBeEmpty: true, forReclaim: false }),
+          HOST_STEPS,
+        );
+        return;
+      }
+      case "note":
+        await calls.maybe(() => this.#ports.host(host).noteBorrowed({ host, block, pool, incarnation }), 2);
+        return;
+      case undefined:
+        return;
+    }
+  }
+}
+
+function later(task: BlockTask, dueInMs: number): StepResult["tasks"][number] {
+  return { name: `block ${task.block}`, dueInMs, task };
+}
+
+function findingOf(
+  block: string,
+  { problem, address, host, other }: Omit<OwnershipProblem, "mark" | "repair">,
+): Finding {
+  return {
+    problem,
+    block,
+    ...(address === undefined ? {} : { address }),
+    ...(host === undefined ? {} : { host }),
+    ...(other === undefined ? {} : { other }),
+  };
+}

@@ -1,0 +1,201 @@
+/**
+ * One check at a time, in steps: each is committed whole with its place, so that no crash loses it.
+ * May import: core, rpc, platform, storage. Rule: an instance that was replaced commits nothing.
+ */
+import type { CheckRequest, CheckView } from "../src/core/check.ts";
+import { rejection } from "../src/core/errors.ts";
+import { err, ok } from "../src/core/result.ts";
+import type { SweepPort } from "../src/rpc/sweep.ts";
+import { CheckCalls } from "./check-calls.ts";
+import { CheckFacts } from "./check-facts.ts";
+import { CheckMend, type Mended } from "./check-mend.ts";
+import { CheckScan, FIRST_PLACE } from "./check-scan.ts";
+import type { CheckTask, StepResult } from "./check-task.ts";
+import type { Runtime } from "./runtime.ts";
+import { CheckRows, type StoredCheck } from "./storage/check-rows.ts";
+import type { Store } from "./storage/store.ts";
+
+/** No further step begins beyond so many calls: a step takes 300 at most, and one event has 900. */
+const CALLS_BEFORE_LAST_STEP = 500;
+/** Tasks of one step: rows of the index go together, a block takes 30 calls. */
+const TASKS_PER_STEP = 256;
+const BLOCKS_PER_STEP = 8;
+/** How many may wait before they are worked on rather than added to. */
+const TASKS_MAX = 512;
+/** Pauses: between two slices, and after one that failed, ms. */
+const SOON_MS = 20;
+const RETRY_MS = 5_000;
+/** Slices that fail one after another before the check does: five minutes. */
+const FAILURES_MAX = 60;
+
+type Answer<M extends keyof SweepPort> = Awaited<ReturnType<SweepPort[M]>>;
+type Named = { readonly name: string; readonly task: CheckTask };
+
+export class CheckRun {
+  readonly #runtime: Runtime;
+  readonly #store: Store;
+  readonly #rows: CheckRows;
+  readonly #arm: (at: number) => void;
+
+  constructor(runtime: Runtime, store: Store, arm: (at: number) => void) {
+    this.#runtime = runtime;
+    this.#store = store;
+    this.#rows = new CheckRows(store);
+    this.#arm = arm;
+  }
+
+  get isRunning(): boolean {
+    return this.#rows.running() !== undefined;
+  }
+
+  start(request: CheckRequest): Answer<"startCheck"> {
+    const now = this.#runtime.now();
+    return this.#store.transaction(() => {
+      const running = this.#rows.running();
+      if (running !== undefined) return err(rejection("check_running", { field: String(running.number) }));
+      this.#arm(now);
+      return ok(viewOf(this.#rows.begin(request, FIRST_PLACE, now)));
+    });
+  }
+
+  read({ id, after = 0, limit }: Parameters<SweepPort["getCheck"]>[0]): Answer<"getCheck"> {
+    const check = /^[1-9][0-9]{0,14}$/.test(id) ? this.#rows.find(Number(id)) : undefined;
+    if (check === undefined) return { findings: [] };
+    const found = this.#rows.findings(check.number, after, limit + 1);
+    const findings = found.slice(0, limit);
+    const next = findings.at(-1)?.number;
+    const page = { view: viewOf(check), findings };
+    return found.length > limit && next !== undefined ? { ...page, next } : page;
+  }
+
+  /** Goes on, from the alarm; returns the pause until the next slice, or nothing when there is none. */
+  async slice(): Promise<number | undefined> {
+    const begun = this.#rows.running();
+    if (begun === undefined) return undefined;
+    try {
+      return await this.#steps(begun);
+    } catch {
+      // An object that does not answer is asked again; but a check ends.
+      return this.#failed();
+    }
+  }
+
+  async #steps(begun: StoredCheck): Promise<number | undefined> {
+    const calls = new CheckCalls(this.#runtime);
+    const { policy } = await calls.must(() => this.#runtime.ports.cluster().policy({}));
+    if (policy === undefined) return RETRY_MS;
+    const facts = new CheckFacts(this.#runtime, calls, policy);
+    const scan = new CheckScan(facts, begun.request);
+    const mend = new CheckMend(facts, scan, begun.request.repair);
+    while (calls.used < CALLS_BEFORE_LAST_STEP) {
+      const check = this.#rows.running();
+      if (check?.number !== begun.number) return SOON_MS;
+      const due = this.#due();
+      const { count, nextDue } = this.#rows.tasks();
+      if (due.length > 0) {
+        this.#keepWork(check, due, await mend.work(due.map(({ task }) => task)));
+      } else if (check.place.phase !== "over" && count < TASKS_MAX) {
+        this.#keepStep(check, await scan.step(check.place));
+      } else if (count > 0) {
+        return Math.max(SOON_MS, nextDue - this.#runtime.now());
+      } else {
+        this.#end(check, "done");
+        return undefined;
+      }
+    }
+    return SOON_MS;
+  }
+
+  #due(): Named[] {
+    const due = this.#rows.dueTasks(this.#runtime.now(), TASKS_PER_STEP);
+    const blocks = due.filter(({ task }) => task.kind === "block").slice(0, BLOCKS_PER_STEP);
+    return [...due.filter(({ task }) => task.kind !== "block"), ...blocks];
+  }
+
+  #keepStep(check: StoredCheck, step: StepResult): void {
+    this.#commit(check, (current) => {
+      this.#keepTasks(step.tasks);
+      return {
+        ...this.#keepFindings(current, step.findings),
+        place: step.place ?? current.place,
+        blocksChecked: current.blocksChecked + (step.checked ?? 0),
+        blocksTotal: current.blocksTotal + (step.total ?? 0),
+      };
+    });
+  }
+
+  #keepWork(check: StoredCheck, done: readonly Named[], mended: Mended): void {
+    this.#commit(check, (current) => {
+      for (const { name } of done) this.#rows.dropTask(name);
+      this.#keepTasks(mended.tasks);
+      for (const { name, isRepaired } of mended.repaired) this.#rows.noteRepair(current, name, isRepaired);
+      const repaired = mended.repaired.filter(({ isRepaired }) => isRepaired).length;
+      return {
+        ...this.#keepFindings(current, mended.findings),
+        repaired: current.repaired + repaired,
+      };
+    });
+  }
+
+  /** A block that waits already is looked at with the hosts of both. */
+  #keepTasks(tasks: StepResult["tasks"]): void {
+    const now = this.#runtime.now();
+    for (const { name, dueInMs, task } of tasks) {
+      const waiting = this.#rows.task(name);
+      if (waiting === undefined) this.#rows.putTask(name, now + dueInMs, task);
+      else if (waiting.kind === "block" && task.kind === "block") {
+        const hosts = [...new Set([...waiting.hosts, ...task.hosts])];
+        this.#rows.putTask(name, now + dueInMs, { ...waiting, hosts });
+      }
+    }
+  }
+
+  #keepFindings(check: StoredCheck, findings: StepResult["findings"]): StoredCheck {
+    let { problems } = check;
+    for (const { name, finding } of findings) {
+      if (this.#rows.addFinding({ ...check, problems }, name, finding)) problems += 1;
+    }
+    return { ...check, problems };
+  }
+
+  /** Stores what a step brought, unless another instance has gone on meanwhile. */
+  #commit(check: StoredCheck, change: (current: StoredCheck) => StoredCheck): void {
+    this.#store.transaction(() => {
+      const current = this.#rows.find(check.number);
+      if (current?.state !== "running" || current.step !== check.step) return;
+      this.#rows.put({ ...change(current), step: check.step + 1, failures: 0 });
+    });
+  }
+
+  #failed(): number | undefined {
+    const check = this.#rows.running();
+    if (check === undefined) return undefined;
+    if (check.failures + 1 >= FAILURES_MAX) {
+      this.#end(check, "failed");
+      return undefined;
+    }
+    this.#store.transaction(() => this.#rows.put({ ...check, failures: check.failures + 1 }));
+    return RETRY_MS;
+  }
+
+  #end(check: StoredCheck, state: "done" | "failed"): void {
+    const finishedAt = this.#runtime.now();
+    // Blocks were issued while it ran.
+    const blocksTotal = Math.max(check.blocksTotal, check.blocksChecked);
+    this.#commit(check, (current) => ({ ...current, state, finishedAt, blocksTotal }));
+  }
+}
+
+function viewOf(check: StoredCheck): CheckView {
+  const { number, state, startedAt, finishedAt, problems, repaired, blocksChecked, blocksTotal } = check;
+  return {
+    id: String(number),
+    state,
+    startedAt,
+    ...(finishedAt === undefined ? {} : { finishedAt }),
+    problems,
+    repaired,
+    blocksChecked,
+    blocksTotal,
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * What a check asks of a Host: one row settled under a fresh epoch, a block noted as borrowed.
+ * May import: core, rpc, platform, storage. Rule: the same claim and release as ever, nothing of its own.
+ */
+import type { HostPort, SettleBlockAnswer } from "../src/rpc/host.ts";
+import type { HostAffinities } from "./host-affinities.ts";
+import { again, type HostContext } from "./host-context.ts";
+import { saveBorrowed } from "./storage/host-rows.ts";
+
+type SettleRequest = Parameters<HostPort["settleBlock"]>[0];
+
+export class HostCheck {
+  readonly #host: HostContext;
+  readonly #affinities: HostAffinities;
+  readonly #enrol: () => Promise<boolean>;
+
+  constructor(host: HostContext, affinities: HostAffinities, enrol: () => Promise<boolean>) {
+    this.#host = host;
+    this.#affinities = affinities;
+    this.#enrol = enrol;
+  }
+
+  /**
+   * Ends what was begun with a block, takes back a claim to it that the block denies, or takes over the
+   * row that the block says is this Host's.
+   */
+  async settle({ host, block, pool: name, incarnation }: SettleRequest): Promise<SettleBlockAnswer["kind"]> {
+    const { memory, runtime } = this.#host;
+    const leased = await runtime.policy.current(runtime.now());
+    if (leased === undefined) return "unsettled";
+    if (!(await this.#doubt(host, block))) return "unsettled";
+    const row = memory.affinities.get(block);
+    if (row !== undefined && row.state !== "confirmed") {
+      return (await this.#affinities.recover(row, host, leased)).kind === "unsettled"
+        ? "unsettled"
+        : "settled";
+    }
+    const pool = leased.policy.pools.find(({ definition }) => {
+      return definition.name === name && definition.incarnation === incarnation;
+    });
+    if (pool === undefined) return "unsettled";
+    const claimed = await this.#affinities.claimExactly({ owner: host, pool, leased }, block);
+    return claimed.kind === "unsettled" ? "unsettled" : "settled";
+  }
+
+  /** Before the first audit of the host it knows where its addresses are. */
+  async noteBorrowed({
+    block,
+    pool,
+    incarnation,
+  }: Parameters<HostPort["noteBorrowed"]>[0]): Promise<boolean> {
+    const { memory, store } = this.#host;
+    if (!(await this.#enrol())) return false;
+    store.transaction(() => saveBorrowed(store, block, pool, incarnation));
+    memory.borrowed.add(block);
+    return true;
+  }
+
+  /** A confirmed row whose block names another owner is none; false: the block did not answer. */
+  async #doubt(host: string, block: string): Promise<boolean> {
+    const { memory, runtime } = this.#host;
+    const row = memory.affinities.get(block);
+    if (row?.state !== "confirmed") return true;
+    const question = { block, cooldownMs: 0 };
+    const said = await again(this.#host, () => runtime.ports.block(block).audit(question));
+    if (said.kind !== "answered") return false;
+    const isSame = memory.affinities.get(block)?.epoch === row.epoch;
+    if (isSame && said.value.owner !== host) this.#affinities.lose(block);
+    return true;
+  }
+}

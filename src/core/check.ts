@@ -1,0 +1,95 @@
+/**
+ * A check of consistency: what it is asked, what it can find, what stands in its answer.
+ * May import: core only. A problem is a word here; sentences are made at the edge.
+ */
+
+/** What is to be looked at; nothing named: everything. */
+export interface CheckRequest {
+  readonly pool?: string;
+  readonly host?: string;
+  /** Whether what is found is mended. */
+  readonly repair: boolean;
+}
+
+/** Which record is wrong. The block is the truth of its addresses and of its owner; the others follow it. */
+export type FindingKind = "index" | "directory" | "affinity" | "block";
+
+/** Every problem that a check can find, and which record is wrong then. */
+export const PROBLEM_KINDS = {
+  /** A held key has no row: release by handle does not find it (I5). */
+  key_not_listed: "index",
+  /** A held key counts as released: release by handle does not find it. */
+  key_listed_as_spent: "index",
+  /** The row counts fewer addresses than are held: a limit would be passed (I9). */
+  key_counted_short: "index",
+  /** The row's block finally holds nothing of the key: harmless, and dropped in time. */
+  key_not_held: "index",
+  /** The block exists, the directory knows nothing of it (I5). */
+  block_not_listed: "directory",
+  /** The directory names another owner than the block. */
+  owner_differs: "directory",
+  /** The block, or a Host, has seen a higher epoch than the row: what is issued next is refused as stale. */
+  epoch_behind: "directory",
+  /** The block is offered to a host that never took it. */
+  offer_not_taken: "directory",
+  /** The block is over, its row keeps it out of the free space. */
+  drained_block_kept: "directory",
+  /** The Pool never heard that the owner has confirmed: there is no route. */
+  route_missing: "directory",
+  /** A block in use stands in the free space. */
+  used_block_offered: "directory",
+  /** Positions stand neither in the free space nor in use. */
+  space_lost: "directory",
+  /** A Host counts a block as its own, whose owner is another (I6). */
+  not_the_owner: "affinity",
+  /** A Host's row and its block are at different epochs. */
+  epoch_differs: "affinity",
+  /** The block names an owner that has no row of it. */
+  row_missing: "affinity",
+  /** A claim or a release that was never ended. */
+  row_unsettled: "affinity",
+  /** A host holds an address in a block of which it knows nothing. */
+  borrowing_unknown: "affinity",
+  /** A Host could not be read. */
+  host_no_answer: "affinity",
+  /** The block says that it belongs to a pool that is not there. */
+  wrong_pool: "block",
+  /** Rows of a block contradict each other. */
+  rows_contradict: "block",
+  /** The block's time is far ahead: it refuses everything as late. */
+  time_ahead: "block",
+  /** The block could not be read. */
+  block_no_answer: "block",
+} as const satisfies Record<string, FindingKind>;
+
+export type ProblemCode = keyof typeof PROBLEM_KINDS;
+
+/** What was found wrong in one place. */
+export interface Finding {
+  readonly problem: ProblemCode;
+  readonly block?: string;
+  readonly address?: string;
+  readonly handle?: string;
+  readonly host?: string;
+  /** Whom or what the truth names instead. */
+  readonly other?: string;
+}
+
+/** A finding as listed. `repaired` is absent where no repair was asked for, or none is over yet. */
+export interface ListedFinding extends Finding {
+  readonly number: number;
+  readonly repaired?: boolean;
+}
+
+/** Where a check stands. Units: milliseconds since 1970. */
+export interface CheckView {
+  readonly id: string;
+  readonly state: "running" | "done" | "failed";
+  readonly startedAt: number;
+  readonly finishedAt?: number;
+  readonly problems: number;
+  readonly repaired: number;
+  /** Blocks of the directories, those that are free again with them. */
+  readonly blocksChecked: number;
+  readonly blocksTotal: number;
+}

@@ -1,0 +1,21 @@
+/**
+ * The port of the Sweep: checks of consistency now, the leak collector's progress later. Types only.
+ */
+import type { CheckRequest, CheckView, ListedFinding } from "../core/check.ts";
+import type { Rejection } from "../core/errors.ts";
+import type { Result } from "../core/result.ts";
+
+export type * from "../core/check.ts";
+
+export interface SweepPort {
+  /** Goes on with what is under way; a trigger calls it. */
+  tick(request: object): Promise<{ readonly kind: "nothing_to_do" | "working" }>;
+  /** Begins a check; one runs at a time. */
+  startCheck(request: CheckRequest): Promise<Result<CheckView, Rejection<"check_running">>>;
+  /** Where a check stands, and its findings after a number. Absent: there is no such check, or no more. */
+  getCheck(request: { readonly id: string; readonly after?: number; readonly limit: number }): Promise<{
+    readonly view?: CheckView;
+    readonly findings: readonly ListedFinding[];
+    readonly next?: number;
+  }>;
+}
