@@ -138,12 +138,13 @@ export class HostAttempt {
    * Why: what the handle holds is the answer also where no block has room for one more.
    */
   async meetLimit(chosenUnder: CompiledPolicy): Promise<SeatResult | { readonly kind: "absent" }> {
-    const { limit, handle, family, count } = this.wish;
+    const { limit, handle, key, family, count } = this.wish;
     if (limit === undefined) return { kind: "absent" };
     for (let round = 0; round < LIMIT_ROUNDS_MAX; round += 1) {
       const listed = await again(this.#host, () => this.#index().list({ handle }));
       if (listed.kind !== "answered") return this.#noAnswer(listed);
-      const rows = listed.value.rows.filter((row) => row.family === family);
+      // Where this key is listed was looked at before: it held nothing there, or this would be a replay.
+      const rows = listed.value.rows.filter((row) => row.family === family && row.key !== key);
       const held = rows.reduce((sum, row) => sum + row.count, 0);
       if (held + count <= limit) return { kind: "absent" };
       const ended = await this.#unlessUnder(chosenUnder);

@@ -39,3 +39,16 @@ test.each([
   const refused = await scene.world.during(scene.allocate("a", wish));
   expect(refused).toMatchObject({ kind: "refused", code: "requested_pool_unavailable" });
 });
+
+test("I9: what a request itself has reserved does not count against its limit", async () => {
+  const pools = { ...ONE_BLOCK, small: { cidr: "10.0.1.0/30", blockSize: 30 } };
+  const scene = await Scene.open({ pools, hosts: ["a"] });
+  await scene.world.during(scene.allocate("a", { handle: "other", pools: ["default"] }));
+  const patch = { assignmentMode: "Manual" };
+  const { cluster } = scene.deployed.ports;
+  await scene.world.during(cluster().patchPool({ name: "default", patch, by: "test" }));
+  // It reserves at the block of the pool of before, and then has to go elsewhere.
+  const got = await scene.world.during(scene.allocate("a", { handle: "limited", v4: 2, maxPerHandle: 2 }));
+  expect(got).toMatchObject({ kind: "ok", addresses: [{ block: "10.0.1.0/30" }, { block: "10.0.1.0/30" }] });
+  expect(findings(scene)).toEqual([]);
+});
