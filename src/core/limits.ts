@@ -143,5 +143,8 @@ export const REQUEST_TIMEOUT_MS_MAX = 120_000;
 export const UNTIL_AHEAD_MS_MAX = 2_000;
 /** Minutes for which a spent key is remembered, at least. */
 export const SPENT_KEY_MINUTES_MIN = 10;
-/** Seconds a caller waits when an earlier attempt is not settled. */
-export const IN_PROGRESS_RETRY_AFTER_SECONDS = 2;
+/**
+ * Seconds a caller waits when an earlier attempt is not settled.
+ * Why: its messages act for 2 s by clocks that may be 1 s ahead of one and behind another.
+ */
+export const IN_PROGRESS_RETRY_AFTER_SECONDS = 4;
