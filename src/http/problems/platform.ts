@@ -2,6 +2,7 @@
  * Problem rows for failures that are not the caller's: load, storage, start-up, defects.
  * May import: core types and row.ts. Each 429 and 503 states its Retry-After.
  */
+import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../../core/limits.ts";
 import type { ProblemRows } from "./row.ts";
 
 type PlatformCode =
@@ -65,7 +66,7 @@ export const platformProblems: ProblemRows<PlatformCode> = {
       "An earlier attempt with this key or handle may still have its effect, so this one cannot be decided yet.",
     next: "Send the same request with the same key again after Retry-After.",
     evidence: ["host", "handle"],
-    retryAfterSeconds: 2,
+    retryAfterSeconds: IN_PROGRESS_RETRY_AFTER_SECONDS,
     detail: (e) => `An earlier attempt${concerning(e)} is not settled yet.`,
   },
   outcome_unknown: {
