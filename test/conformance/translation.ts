@@ -7,6 +7,7 @@ import type { Assigned, CaseError, Outcome } from "./vocabulary.ts";
 /** The case's word for a code of ours; a code without one keeps its own name. */
 const KINDS: Readonly<Record<string, string>> = {
   host_unknown: "notFound",
+  host_not_found: "notFound",
   address_not_allocated: "notFound",
   handle_not_allocated: "notFound",
   no_qualified_pool: "noQualifiedPool",

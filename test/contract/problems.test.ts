@@ -144,7 +144,7 @@ describe("a problem", () => {
 
   it("R9: has Retry-After on 429 and 503 alone", () => {
     const headerOf = (answer: Response) => answer.headers.get("retry-after");
-    expect(headerOf(problemResponse(rejection("in_progress", {}), "r"))).toBe("2");
+    expect(headerOf(problemResponse(rejection("in_progress", {}), "r"))).toBe("4");
     expect(headerOf(problemResponse(rejection("rate_limited", { limit: 5 }), "r"))).toBe("1");
     expect(headerOf(problemResponse(rejection("pool_exhausted", { ...capped }, 9), "r"))).toBeNull();
   });
