@@ -235,6 +235,9 @@ export class HostAttempt {
   goToListed(block: string): void {
     const untilBefore = this.#listed.get(block) ?? 0;
     if (this.#row !== undefined) this.#spare.push(this.#row);
+    // A row that this attempt itself has entered there is the same one: it can be moved on once only.
+    const known = this.#spare.findIndex((one) => one.block === block);
+    if (known !== -1) this.#spare.splice(known, 1);
     const row = { ...this.#told(block), movable: false };
     this.#row = untilBefore === 0 ? row : { ...row, finalAfter: untilBefore };
   }
