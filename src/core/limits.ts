@@ -90,6 +90,9 @@ export const CONSIDERED_EXPLANATION_MAX = 256;
 /** Events that are kept of refusals, and of all else, however old: a day and more of a quiet deployment. */
 export const EVENTS_KEPT_MIN = 10_000;
 
+/** Characters of the name of a check. */
+export const CHECK_ID_TEXT_MAX = 64;
+
 /** Characters of the filters of events: the sets of types, codes and severities may grow. */
 export const EVENT_TYPE_TEXT_MAX = 32;
 export const CODE_TEXT_MAX = 64;

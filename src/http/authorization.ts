@@ -65,6 +65,8 @@ export const ACCESS: Record<OperationId, Access> = {
   releaseAffinities: "admin",
   listRoutes: "reader",
   listEvents: "reader",
+  startCheck: "admin",
+  getCheck: "reader",
 };
 
 /** Checks the role alone, before anything of the request is read. */

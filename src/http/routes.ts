@@ -14,6 +14,7 @@ import { explainAllocation } from "./routes/explain-allocation.ts";
 import { getAddress } from "./routes/get-address.ts";
 import { getAllocation } from "./routes/get-allocation.ts";
 import { getBlock } from "./routes/get-block.ts";
+import { getCheck } from "./routes/get-check.ts";
 import { getConfig } from "./routes/get-config.ts";
 import { getHandle } from "./routes/get-handle.ts";
 import { getHealth } from "./routes/get-health.ts";
@@ -40,6 +41,7 @@ import { releaseAffinities } from "./routes/release-affinities.ts";
 import { releaseHandle } from "./routes/release-handle.ts";
 import { removeHost } from "./routes/remove-host.ts";
 import { splitPool } from "./routes/split-pool.ts";
+import { startCheck } from "./routes/start-check.ts";
 import { updateConfig } from "./routes/update-config.ts";
 import { updateOwners } from "./routes/update-owners.ts";
 import { updatePool } from "./routes/update-pool.ts";
@@ -88,6 +90,8 @@ export const OPERATIONS = [
   releaseAffinities,
   listRoutes,
   listEvents,
+  startCheck,
+  getCheck,
 ] as const;
 
 export type OperationId = (typeof OPERATIONS)[number]["id"];

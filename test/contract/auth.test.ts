@@ -96,7 +96,7 @@ describe("with credentials", () => {
   const roles = {
     readers: `getConfig listPools getPool listReservations getReservation listHosts getHost listAllocations
       getAllocation listBlocks getBlock getStatus getUtilization listRoutes getAddress
-      listEvents`,
+      listEvents getCheck`,
     agents: `getHost getHostReadiness putHost allocate listAllocations getAllocation assignAddress releaseAddress release getHandle
       releaseHandle ensureBlocks changeOwner updateOwners allocateBatch explainAllocation`,
     all: "getHealth getReady whoAmI",

@@ -30,6 +30,7 @@ const wish = { host: "node-1", handle: "held", ipv4: { count: 1 } };
 
 /** A whole body of each operation that takes one: every member is there to be spoilt. */
 const bodies: { method: string; path: string; body: Record<string, unknown> }[] = [
+  { method: "POST", path: "/v1/checks", body: { pool: "default", host: "node-1", repair: true } },
   {
     method: "POST",
     path: "/v1/allocations",

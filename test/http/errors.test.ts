@@ -13,13 +13,12 @@ import { type Answer, type Client, clientOf, expectStatus } from "./client.ts";
 /** Codes that no request to this release can meet, and why. */
 const NOT_MET: Partial<Record<Code, string>> = {
   token_expired: "comes with JWTs",
-  check_not_found: "comes with checks",
   load_balancer_not_found: "comes with load balancers",
   host_removing: "comes with host removal",
   handle_limit_reached: "comes with limits per handle",
   pool_draining: "comes with draining",
   report_out_of_order: "comes with reports",
-  check_running: "comes with checks",
+  check_running: "needs a check that lasts; test/http/checks.test.ts meets it",
   breaker_not_open: "comes with the collector",
   rate_limited: "comes with shares per token",
   internal_error: "is a defect; the HTTP face alone is tested for it",
@@ -120,6 +119,7 @@ describe("on the running service", () => {
     await expectProblem(admin("GET", "/v1/hosts/nothing"), "host_not_found");
     await expectProblem(admin("GET", "/v1/blocks/10.1.0.0-30"), "block_not_found");
     await expectProblem(admin("GET", "/v1/allocations/10.1.0.1"), "address_not_allocated");
+    await expectProblem(admin("GET", "/v1/checks/999"), "check_not_found");
   });
 
   it("policy writes are refused with what they contradict", async () => {

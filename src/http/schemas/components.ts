@@ -6,6 +6,7 @@ import * as affinity from "./affinity.ts";
 import * as allocation from "./allocation.ts";
 import * as batch from "./batch.ts";
 import * as block from "./block.ts";
+import * as check from "./check.ts";
 import * as event from "./event.ts";
 import * as host from "./host.ts";
 import * as ownership from "./ownership.ts";
@@ -27,6 +28,7 @@ export const components = {
   ...system,
   ...status,
   ...event,
+  ...check,
 } as const;
 
 export type ComponentName = keyof typeof components;

@@ -19,6 +19,7 @@ export const poolParams = z.object({ pool: policyName() });
 export const reservationParams = z.object({ reservation: policyName() });
 export const hostParams = z.object({ host: hostName() });
 export const handleParams = z.object({ handle: handle() });
+export const checkParams = z.object({ check: z.string().max(limits.CHECK_ID_TEXT_MAX) });
 export const addressParams = z.object({ address: addressIn() });
 export const blockParams = z.object({ block: blockIn().openapi({ example: "10.244.3.0-26" }) });
 
