@@ -13,6 +13,7 @@ import type { ClaimAnswer } from "../src/rpc/block.ts";
 import type { HostReservation, ReleaseBlockAnswer } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { PoolTarget } from "../src/rpc/pool.ts";
+import { HostAhead } from "./host-ahead.ts";
 import { again, cidrOf, type HostContext, once, poolTarget, untilOf } from "./host-context.ts";
 import { HostSurrender } from "./host-surrender.ts";
 import {
@@ -32,6 +33,8 @@ export interface ClaimWish {
   readonly cap?: number;
   readonly hostReserved?: HostReservation;
   readonly deadlineAt?: number;
+  /** Nobody waits for it: it takes no block from another owner. */
+  readonly isAhead?: true;
 }
 
 export type ClaimResult =
@@ -57,12 +60,15 @@ export class HostAffinities {
   readonly #claiming = new Map<string, Promise<ClaimResult | "lost">>();
   /** What becomes of the blocks of pools that do not select the host. */
   readonly surrender: HostSurrender;
+  /** Blocks that a burst will need next. */
+  readonly ahead: HostAhead;
   #moves = 0;
 
   constructor(host: HostContext, enrol: () => Promise<boolean>) {
     this.#host = host;
     this.#enrol = enrol;
     this.surrender = new HostSurrender(host, this);
+    this.ahead = new HostAhead(host, this);
   }
 
   /** Rises with every row that moved: who has looked through the rows knows whether to look again. */
@@ -77,8 +83,19 @@ export class HostAffinities {
 
   /** Gets one more block of a pool for the owner; requests at the same time share the outcome. */
   async claim(wish: ClaimWish): Promise<ClaimResult> {
-    const { name, incarnation } = wish.pool.definition;
-    return await this.#single(`claim ${name} ${incarnation}`, () => this.#claim(wish));
+    const ahead = await this.#running.get(claimName("ahead", wish.pool));
+    if (ahead?.kind === "claimed") return ahead;
+    return await this.#single(claimName("claim", wish.pool), () => this.#claim(wish));
+  }
+
+  /** Claims a block that nobody waits for yet: a free one, none that another owner would have to give back. */
+  async claimAhead(wish: ClaimWish): Promise<void> {
+    await this.#single(claimName("ahead", wish.pool), () => this.#claim({ ...wish, isAhead: true }));
+  }
+
+  /** Whether a block of the pool is being claimed just now. */
+  isClaiming(pool: CompiledPool): boolean {
+    return this.#running.has(claimName("claim", pool)) || this.#running.has(claimName("ahead", pool));
   }
 
   /** Claims one named block, as an exact assignment does. */
@@ -193,7 +210,7 @@ export class HostAffinities {
       if (offer.value.kind === "none") break;
       const { block, epoch } = offer.value;
       if (offer.value.kind === "reclaim") {
-        if (tried.length >= RECLAIM_CANDIDATES_MAX) break;
+        if (wish.isAhead === true || tried.length >= RECLAIM_CANDIDATES_MAX) break;
         tried.push(block);
         const { owner } = offer.value;
         const said = await this.#askForBlock(owner, target, block, epoch);
@@ -381,6 +398,10 @@ export class HostAffinities {
   #poolPort({ pool, incarnation }: PoolTarget) {
     return this.#host.runtime.ports.pool(pool, incarnation);
   }
+}
+
+function claimName(kind: "claim" | "ahead", { definition }: CompiledPool): string {
+  return `${kind} ${definition.name} ${definition.incarnation}`;
 }
 
 function rowOf(target: PoolTarget, block: string, epoch: number): Target {

@@ -13,6 +13,7 @@ import type { PoolTarget } from "../src/rpc/pool.ts";
 import type { HostConfirmations } from "./host-confirmations.ts";
 import type { HostLanes } from "./host-lanes.ts";
 import type { HostMemory } from "./host-memory.ts";
+import type { HostRefresh } from "./host-refresh.ts";
 import type { HostReports } from "./host-reports.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Store } from "./storage/store.ts";
@@ -24,11 +25,12 @@ export interface HostContext {
   readonly reports: HostReports;
   readonly confirmations: HostConfirmations;
   readonly lanes: HostLanes;
+  readonly refresh: HostRefresh;
 }
 
 /** Makes one call that must not be repeated by itself. */
 export function once<T>(
-  host: HostContext,
+  host: Pick<HostContext, "runtime">,
   begin: () => Promise<T>,
   timeoutMs?: number,
 ): Promise<CallOutcome<T>> {
@@ -37,14 +39,17 @@ export function once<T>(
 
 /** Makes one call that may arrive twice. */
 export function again<T>(
-  host: HostContext,
+  host: Pick<HostContext, "runtime">,
   begin: () => Promise<T>,
   timeoutMs?: number,
 ): Promise<CallOutcome<T>> {
   return callIdempotent(begin, limit(host, timeoutMs));
 }
 
-function limit({ runtime }: HostContext, timeoutMs = runtime.settings.untilMs + runtime.settings.skewMs) {
+function limit(
+  { runtime }: Pick<HostContext, "runtime">,
+  timeoutMs = runtime.settings.untilMs + runtime.settings.skewMs,
+) {
   return { timeoutMs, sleep: (ms: number, signal: EndSignal) => runtime.sleep(ms, signal) };
 }
 

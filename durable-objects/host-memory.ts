@@ -131,6 +131,21 @@ export class HostMemory {
     }
   }
 
+  /** Addresses that own blocks of a pool may still have, less the requests on their way to them. */
+  room(pool: { readonly name: string; readonly incarnation: number }, now: number): number {
+    let room = 0;
+    for (const block of this.roomy(pool, now)) {
+      const available = this.#hints.get(block)?.counts.available ?? 0;
+      room += Math.max(0, available - (this.#onTheWay.get(block) ?? 0));
+    }
+    return room;
+  }
+
+  /** Blocks with figures, those not heard of for longest first. */
+  *longestUnheard(): Iterable<{ readonly block: string; readonly seenAt: number }> {
+    for (const [block, { seenAt }] of this.#hints) yield { block, seenAt };
+  }
+
   hint(block: string): Hint | undefined {
     return this.#hints.get(block);
   }

@@ -35,10 +35,6 @@ export type SearchResult =
 const ASK_LOT = 16;
 /** Own blocks asked before a refusal at most; bounds the calls of one request. */
 const ASK_MAX = 512;
-/** Own blocks asked before another one is claimed. */
-const ASK_BEFORE_CLAIM = 32;
-/** Figures so young are believed before a claim, though not before a refusal, ms. */
-const FRESH_MS = 1_000;
 type Unheard = "pool" | "block" | "host";
 
 /** Changes of policy that one request follows. */
@@ -192,11 +188,12 @@ export class HostSearch {
     const { policy } = leased;
     await this.#affinities.surrender.settle(this.#searcher(policy, pools));
     await this.#recoverRows(leased, pools);
-    const asked = await this.#askOwn(pools, policy, ASK_BEFORE_CLAIM, FRESH_MS);
-    if (asked !== "go_on") return finish(asked);
+    await this.#host.refresh.beforeClaim(pools, policy);
+    const heard = await this.#visitRoomy(pools, policy);
+    if (heard !== "go_on") return finish(heard);
     const claims = await this.#claimBlocks(leased, pools);
     if (claims.step !== "go_on") return finish(claims.step);
-    const askedAll = await this.#askOwn(pools, policy, ASK_MAX, 0);
+    const askedAll = await this.#askOwn(pools, policy);
     if (askedAll !== "go_on") return finish(askedAll);
     const mayBorrow = !claims.capReached && policy.config.autoAllocateBlocks && !policy.config.strictAffinity;
     const others = mayBorrow
@@ -255,8 +252,21 @@ export class HostSearch {
     const take = () => this.#attempt.take(seat, policy);
     const result = await this.#host.memory.visiting(seat.block, Math.max(1, this.#attempt.missing), take);
     this.#consider(seat, result);
+    if (result.kind === "got" && seat.isOwn) this.#noteServed(seat, policy);
     if (result.kind === "lost" && seat.isOwn) await this.#recoverLost(seat.block);
     return await this.#follow(result, policy);
+  }
+
+  /** A burst claims its next block while this one still has room. */
+  #noteServed({ pool }: Seat, policy: CompiledPolicy): void {
+    if (!policy.config.autoAllocateBlocks || this.#request.hostReserved !== undefined) return;
+    const cap = policy.cap(this.#request.maxBlocksPerHost);
+    const wish = () => {
+      const leased = this.#host.runtime.policy.held(this.#host.runtime.now());
+      const isUnder = leased?.policy.version === policy.version && this.#seats.rows() < cap;
+      return leased !== undefined && isUnder ? this.#claimWish(leased, pool, cap) : undefined;
+    };
+    this.#affinities.ahead.served(wish, pool, this.#attempt.wish.count);
   }
 
   async #follow(result: SeatResult, policy: CompiledPolicy): Promise<Step> {
@@ -296,22 +306,23 @@ export class HostSearch {
     return "go_on";
   }
 
-  /** Own blocks that the hints call full: others release addresses without this Host hearing of it. */
-  async #askOwn(
-    pools: readonly CompiledPool[],
-    policy: CompiledPolicy,
-    limit: number,
-    freshMs: number,
-  ): Promise<Step> {
-    const { memory, runtime } = this.#host;
+  /** Own blocks that turned out to have room since this search began. */
+  async #visitRoomy(pools: readonly CompiledPool[], policy: CompiledPolicy): Promise<Step> {
+    for (const seat of this.#seats.roomy(pools)) {
+      if (this.#asked.has(seat.block) || !this.#seats.mayHaveRoom(seat)) continue;
+      const step = await this.#visit(seat, policy);
+      if (step !== "go_on") return step;
+    }
+    return "go_on";
+  }
+
+  /** Own blocks that the hints call full are asked before a refusal: it must not rest on what is remembered. */
+  async #askOwn(pools: readonly CompiledPool[], policy: CompiledPolicy): Promise<Step> {
+    const { memory } = this.#host;
     const seenAt = ({ block }: Seat): number => memory.hint(block)?.seenAt ?? 0;
-    const oldest = runtime.now() - freshMs;
-    const seats = this.#seats.own(pools).filter((seat) => {
-      const isWorthAsking = freshMs === 0 || seenAt(seat) < oldest || this.#seats.mayHaveRoom(seat);
-      return !this.#asked.has(seat.block) && isWorthAsking;
-    });
+    const seats = this.#seats.own(pools).filter(({ block }) => !this.#asked.has(block));
     seats.sort((one, other) => seenAt(one) - seenAt(other));
-    for (let begin = 0; begin < Math.min(seats.length, limit); begin += ASK_LOT) {
+    for (let begin = 0; begin < Math.min(seats.length, ASK_MAX); begin += ASK_LOT) {
       const lot = seats.slice(begin, begin + ASK_LOT);
       const rooms = await Promise.all(lot.map((seat) => this.#room(seat, policy)));
       for (const [index, seat] of lot.entries()) {
@@ -418,9 +429,10 @@ export class HostSearch {
   async #recoverLost(block: string): Promise<void> {
     const row = this.#affinities.lose(block);
     const leased = await this.#lease();
-    if (row !== undefined && leased !== undefined) {
-      await this.#affinities.recover(row, this.#request.host, leased);
-    }
+    if (row === undefined || leased === undefined) return;
+    const recovered = await this.#affinities.recover(row, this.#request.host, leased);
+    // It is the host's own again, so it is asked again before another one is claimed.
+    if (recovered.kind === "claimed") this.#asked.delete(block);
   }
 
   #consider(seat: Seat, result: SeatResult): void {

@@ -20,6 +20,7 @@ import { HostLanes } from "./host-lanes.ts";
 import { HostLooks } from "./host-looks.ts";
 import { HostMemory } from "./host-memory.ts";
 import { HostReadiness } from "./host-readiness.ts";
+import { HostRefresh } from "./host-refresh.ts";
 import { HostRefusals } from "./host-refusals.ts";
 import { registrationAfter } from "./host-registration.ts";
 import { HostRemoval } from "./host-removal.ts";
@@ -67,7 +68,9 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     const confirmations = new HostConfirmations(runtime, this.#memory, arm);
     const reports = new HostReports(runtime, confirmations);
     const lanes = new HostLanes(runtime);
-    this.#context = { store: this.#store, memory: this.#memory, runtime, reports, confirmations, lanes };
+    const refresh = new HostRefresh(this.#memory, runtime, reports);
+    const parts = { memory: this.#memory, runtime, reports, confirmations, lanes, refresh };
+    this.#context = { store: this.#store, ...parts };
     this.#readiness = new HostReadiness(this.#context);
     this.#refusals = new HostRefusals(runtime);
     this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
@@ -189,7 +192,9 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     });
   }
 
-  async affinities(request: Parameters<rpc.HostPort["affinities"]>[0]): ReturnType<rpc.HostPort["affinities"]> {
+  async affinities(
+    request: Parameters<rpc.HostPort["affinities"]>[0],
+  ): ReturnType<rpc.HostPort["affinities"]> {
     this.#store.countCall("affinities");
     this.#name = request.host;
     const { affinities, borrowed } = this.#memory;

@@ -25,6 +25,8 @@ export interface Settings {
   readonly reportMs: number;
   /** How long a Pool keeps reported figures in memory alone, ms: one row for all of a block in that time. */
   readonly figuresMs: number;
+  /** How far ahead of its need a Host in a burst claims its next block, ms; 0: never. */
+  readonly claimAheadMs: number;
   /** How long a Host gathers refusals before it tells Cluster of them, ms. */
   readonly refusalsMs: number;
 }
@@ -42,6 +44,7 @@ export const LOCAL_SETTINGS: Settings = {
   indexPassMs: 600_000,
   reportMs: 5_000,
   figuresMs: 30_000,
+  claimAheadMs: 100,
   refusalsMs: 10_000,
 };
 

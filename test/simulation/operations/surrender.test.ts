@@ -185,14 +185,14 @@ describe("what it costs", () => {
     await emptyBlue();
     await face.must("POST", "/v1/affinity-claims", { host: "a", cidr: BLUE_BLOCK });
     await turnRed();
-    await pool("any", { cidr: ANY });
+    await pool("any", { cidr: ANY, blockSize: 24 });
     const { calls } = await callsOf(async () => {
       const wish = (n: number) => ({ host: "a", handle: `at-once-${n}`, ipv4: { count: 1 } });
       const all = Array.from({ length: 64 }, (_, n) => face.begin("POST", "/v1/allocations", wish(n)));
       for (const { status } of await face.settle(Promise.all(all))) expect(status).toBe(201);
     });
     expect(calls["HostObject>BlockObject.releaseAffinity"]).toBe(1);
-    expect(await rowsOf("a")).toEqual(["10.1.0.0/26 confirmed"]);
+    expect(await rowsOf("a")).toEqual(["10.1.0.0/24 confirmed"]);
   });
 });
 

@@ -1,0 +1,133 @@
+/**
+ * Claims ahead of need, and what is asked before a claim, on the simulated platform.
+ * May import: the simulation, durable-objects, src.
+ */
+import { afterEach, describe, expect, test } from "vitest";
+import { Scene, type SceneOptions } from "../support/simulation/scene.ts";
+
+let scene: Scene;
+afterEach(() => scene?.world.report());
+
+const BLOCKS = { default: { cidr: "10.0.0.0/22", blockSize: 26 } };
+
+async function rowsOf(host: string): Promise<string[]> {
+  const { rows } = await scene.world.during(scene.deployed.ports.host(host).affinities({ host }));
+  return rows.map(({ block, state }) => `${block} ${state}`).sort();
+}
+
+/** So many requests, one after the other, each that long after the one before. */
+async function oneByOne(host: string, count: number, pauseMs: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) {
+    const ended = await scene.world.during(scene.allocate(host, { handle: `${host}-${n}` }));
+    expect(ended.kind).toBe("ok");
+    if (pauseMs > 0) await scene.world.advance(pauseMs);
+  }
+}
+
+const open = async (options: SceneOptions = {}): Promise<void> => {
+  scene = await Scene.open({ pools: BLOCKS, ...options });
+};
+
+describe("a burst", () => {
+  test("claims its next block while the one before still has room, one at a time", async () => {
+    await open();
+    await oneByOne("a", 60, 1);
+    await scene.world.advance(1_000);
+    expect(await rowsOf("a")).toHaveLength(2);
+  });
+
+  test("never looks up its keys for want of room, as one does that waits for a claim", async () => {
+    const lookUps = async (claimAheadMs: number): Promise<number> => {
+      await open({ settings: { claimAheadMs } });
+      await scene.world.during(scene.allocate("a", { handle: "first" }));
+      const mark = scene.world.counters.read();
+      await oneByOne("a", 160, 1);
+      return (scene.world.counters.since(mark).calls["HostObject>HandleIndexObject.reserve"] ?? 0) - 160;
+    };
+    expect(await lookUps(0)).toBe(2);
+    expect(await lookUps(100)).toBe(0);
+  });
+
+  test("I10: stays under the cap", async () => {
+    await open({ config: { strictAffinity: true, maxBlocksPerHost: 1 } });
+    await oneByOne("a", 64, 1);
+    await scene.world.advance(1_000);
+    expect(await rowsOf("a")).toHaveLength(1);
+  });
+
+  test("claims nothing where blocks are not to be claimed by allocations", async () => {
+    await open();
+    await oneByOne("a", 1, 0);
+    const { cluster } = scene.deployed.ports;
+    const patch = { autoAllocateBlocks: false, strictAffinity: true };
+    expect((await scene.world.during(cluster().changeConfig({ patch, by: "test" }))).ok).toBe(true);
+    await scene.world.advance(2_000);
+    for (let n = 0; n < 62; n += 1) await scene.world.during(scene.allocate("a", { handle: `more-${n}` }));
+    await scene.world.advance(1_000);
+    expect(await rowsOf("a")).toHaveLength(1);
+  });
+
+  test("asks no other host for its empty block", async () => {
+    await open({ pools: { default: { cidr: "10.0.0.0/25", blockSize: 26 } }, settings: { reclaimAgeMs: 0 } });
+    await oneByOne("b", 1, 0);
+    await scene.world.during(scene.release("b-0"));
+    await scene.world.advance(400_000);
+    const mark = scene.world.counters.read();
+    await oneByOne("a", 64, 1);
+    await scene.world.advance(1_000);
+    expect(scene.world.counters.since(mark).calls["HostObject>HostObject.releaseBlock"]).toBeUndefined();
+    expect(await rowsOf("b")).toHaveLength(1);
+    // The request that needs it does ask.
+    expect((await scene.world.during(scene.allocate("a", { handle: "one more" }))).kind).toBe("ok");
+    expect(await rowsOf("b")).toHaveLength(0);
+  });
+
+  test("that meets nothing to claim ahead gets its addresses all the same", async () => {
+    await open({ pools: { default: { cidr: "10.0.0.0/26", blockSize: 26 } } });
+    await oneByOne("a", 64, 1);
+    const ended = await scene.world.during(scene.allocate("a", { handle: "one more" }));
+    expect(ended).toMatchObject({ kind: "refused", code: "pool_exhausted" });
+  });
+});
+
+test("a host that fills slowly never has a spare block", async () => {
+  await open();
+  await oneByOne("a", 64, 100);
+  await scene.world.advance(1_000);
+  expect(await rowsOf("a")).toHaveLength(1);
+});
+
+describe("a block whose release was not heard of", () => {
+  const lostRelease = async (): Promise<void> => {
+    await oneByOne("a", 64, 100);
+    scene.world.drop({ method: "blockChanged" });
+    await scene.world.during(scene.release("a-7"));
+  };
+
+  test("is asked before another one is claimed, once its figures are old", async () => {
+    await open({ config: { ipCooldownSeconds: 0 } });
+    await lostRelease();
+    await scene.world.advance(31_000);
+    expect((await scene.world.during(scene.allocate("a", { handle: "next" }))).kind).toBe("ok");
+    expect(await rowsOf("a")).toHaveLength(1);
+  });
+
+  test("is asked before a refusal, however young its figures are", async () => {
+    await open({
+      config: { ipCooldownSeconds: 0 },
+      pools: { default: { cidr: "10.0.0.0/26", blockSize: 26 } },
+    });
+    await lostRelease();
+    expect((await scene.world.during(scene.allocate("a", { handle: "next" }))).kind).toBe("ok");
+  });
+
+  test("64 requests at once ask it once", async () => {
+    await open({ config: { ipCooldownSeconds: 0 } });
+    await oneByOne("a", 64, 100);
+    await scene.world.advance(31_000);
+    const mark = scene.world.counters.read();
+    const all = Array.from({ length: 64 }, (_, n) => scene.allocate("a", { handle: `at-once-${n}` }));
+    for (const { kind } of await scene.world.during(Promise.all(all))) expect(kind).toBe("ok");
+    expect(scene.world.counters.since(mark).calls["HostObject>BlockObject.describe"]).toBe(1);
+  });
+});
