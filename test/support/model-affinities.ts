@@ -58,7 +58,10 @@ function rangeOfRow({ block }: AffinityRow): Cidr {
   return cidr;
 }
 
-/** One more block for an owner: an unclaimed one, else an empty one of somebody else that is old enough. */
+/**
+ * One more block for an owner: an unclaimed one, else an empty one of somebody else that is old enough.
+ * Why pool by pool: each Pool answers a claim with the best that it has, before the next one is asked.
+ */
 export function nextBlock(
   state: ModelState,
   owner: string,
@@ -66,15 +69,20 @@ export function nextBlock(
   setAside?: SetAside,
 ): ModelBlock | undefined {
   for (const pool of pools) {
-    const range = unclaimed(state, pool, setAside);
+    const range = unclaimed(state, pool, setAside) ?? takenOver(state, owner, pool)?.range;
     if (range !== undefined) return claim(state, owner, range, setAside);
   }
-  for (const block of state.byPreference(pools.flatMap((pool) => state.blocksIn(pool)))) {
+  return undefined;
+}
+
+/** Takes an empty block of a pool from its owner. */
+function takenOver(state: ModelState, owner: string, pool: ModelPool): ModelBlock | undefined {
+  for (const block of state.byPreference(state.blocksIn(pool))) {
     if (block.owner === undefined || block.owner === owner || !block.isEmpty(state.clock)) continue;
     const age = state.now - (block.claimedAt ?? Number.NEGATIVE_INFINITY);
     if (age < RECLAIM_AGE_MS || state.available(block).length === 0) continue;
     giveUp(state, block);
-    return claim(state, owner, block.range, setAside);
+    return block;
   }
   return undefined;
 }

@@ -2,14 +2,7 @@
  * The service in memory, written to be read: the reference that the real one is compared with.
  * May import: core ranges and selectors only. It knows no objects, no keys, no leases and no crashes.
  */
-import {
-  type Cidr,
-  containsCidr,
-  formatCidr,
-  overlaps,
-  parseCidrMasked,
-  size,
-} from "../../src/core/cidr.ts";
+import { type Cidr, containsCidr, formatCidr, overlaps, parseCidrMasked, size } from "../../src/core/cidr.ts";
 import { rangeSetOf } from "../../src/core/range-set.ts";
 import {
   blocksOfRange,
