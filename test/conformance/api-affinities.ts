@@ -58,17 +58,21 @@ export function affinities(world: ApiWorld): Part {
       await world.until(`${host} is removed`, isDone);
       return {};
     },
-    async deletePool({ name }) {
-      await world.must("DELETE", `/v1/pools/${name}`);
-      // Owners give their blocks back one after another; tenants may keep blocks for long.
-      const isDone = async () => {
-        const blocks = await world.all("/v1/blocks");
-        return blocks.every(({ pool, affinity }) => pool !== name || affinity === undefined);
-      };
-      await world.until(`nobody owns a block of ${name}`, isDone);
-      return {};
-    },
+    deletePool: ({ name }) => drain(world, name),
+    // No record of a pool goes while there are blocks of it: what it comes to is a drain.
+    removePool: ({ name }) => drain(world, name),
   };
+}
+
+async function drain(world: ApiWorld, name: string): Promise<Outcome> {
+  await world.must("DELETE", `/v1/pools/${name}`);
+  // Owners give their blocks back one after another; tenants may keep blocks for long.
+  const isDone = async () => {
+    const blocks = await world.all("/v1/blocks");
+    return blocks.every(({ pool, affinity }) => pool !== name || affinity === undefined);
+  };
+  await world.until(`nobody owns a block of ${name}`, isDone);
+  return {};
 }
 
 async function release(world: ApiWorld, body: Readonly<Record<string, unknown>>): Promise<Outcome> {

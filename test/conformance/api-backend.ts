@@ -3,6 +3,7 @@
  * Rule: whatever an operator or an agent cannot do is not done here either.
  */
 import { OPERATIONS } from "../../src/http/routes.ts";
+import type { Ports } from "../../src/rpc/ports.ts";
 import { affinities } from "./api-affinities.ts";
 import { allocations } from "./api-allocations.ts";
 import { ApiWorld, type Connection } from "./api-connection.ts";
@@ -65,10 +66,15 @@ function operationsOf(world: ApiWorld): Partial<Operations> {
   return Object.fromEntries(served);
 }
 
+const nowhere = () => Promise.reject(new Error("this world is nowhere"));
 /** Only what a world could do is asked of it. */
 const NOWHERE = new ApiWorld({
-  send: () => Promise.reject(new Error("this world is nowhere")),
-  advance: async () => {},
-  pass: async () => {},
-  end: async () => {},
+  send: nowhere,
+  advance: nowhere,
+  pass: nowhere,
+  losing: nowhere,
+  quiet: nowhere,
+  ports: {} as Ports,
+  now: () => 0,
+  end: nowhere,
 });

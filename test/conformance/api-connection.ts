@@ -1,8 +1,8 @@
 /**
  * How cases reach a service through its HTTP API, whether over a network or in this process.
- * May import: the vocabulary. Rule: what the API does not have yet is `not yet`, never worked around.
+ * May import: rpc types, the vocabulary. Rule: what the API does not have yet is `not yet`, never worked around.
  */
-import type { AffinityText } from "./api-inspection.ts";
+import type { Ports } from "../../src/rpc/ports.ts";
 import { NotYet, type PoolRecord } from "./vocabulary.ts";
 
 /** An answer, read whole. */
@@ -12,6 +12,14 @@ export interface ApiAnswer {
   readonly body: any;
 }
 
+/** A message between two objects that never arrives, nor any repeat of it. */
+export interface LostMessage {
+  /** Whose method it is. */
+  readonly object: "block" | "pool";
+  readonly method: string;
+  readonly message: "request" | "answer";
+}
+
 /** One fresh deployment. */
 export interface Connection {
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
@@ -19,8 +27,14 @@ export interface Connection {
   advance(seconds: number): Promise<void>;
   /** Lets time pass by itself, alarms too. */
   pass(ms: number): Promise<void>;
-  /** What owners remember of their blocks; absent where only the API can be asked. */
-  affinities?(): Promise<readonly AffinityText[]>;
+  /** Asks for something of which a message gets lost: it ends where a crash would have ended it. */
+  losing(lost: LostMessage, ask: () => Promise<ApiAnswer>): Promise<void>;
+  /** Waits until the objects have done what they began: what they do of their own accord, nobody waits for. */
+  quiet(): Promise<void>;
+  /** The objects as they see each other: to read what the API does not tell, or to play one of them. */
+  readonly ports: Ports;
+  /** The time of the objects, milliseconds since 1970. */
+  now(): number;
   end(): Promise<void>;
 }
 

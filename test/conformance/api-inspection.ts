@@ -32,11 +32,12 @@ interface WireBlock {
 export function inspections(world: ApiWorld): Partial<Operations> {
   return {
     async inspectBlocks() {
+      await world.connection.quiet();
       const blocks = (await world.all("/v1/blocks?map=true")).map(blockText);
       return { blocks: blocks.toSorted((one, other) => byText(one.cidr, other.cidr)), count: blocks.length };
     },
     async inspectAffinities({ host }) {
-      const rows = (await world.connection.affinities?.()) ?? (await affinitiesOfBlocks(world));
+      const rows = await affinityRows(world);
       const affinities = rows
         .filter((row) => host === undefined || row.host === host)
         .toSorted((one, other) => byText(`${one.host} ${one.cidr}`, `${other.host} ${other.cidr}`));
@@ -91,12 +92,19 @@ function rangeOf(cidr: string): Cidr {
   return range.value;
 }
 
-async function affinitiesOfBlocks(world: ApiWorld): Promise<AffinityText[]> {
-  const blocks: WireBlock[] = await world.all("/v1/blocks");
-  return blocks.flatMap(({ cidr, affinity }) => {
-    if (affinity === undefined) return [];
-    return [{ host: affinity.name, type: affinity.type, cidr, state: affinity.state }];
-  });
+/** What every owner that ever entered itself remembers of its blocks. */
+export async function affinityRows({ connection }: ApiWorld): Promise<AffinityText[]> {
+  await connection.quiet();
+  const { ports } = connection;
+  const { hosts } = await ports.cluster().listHosts({ limit: 1000 });
+  const rows: AffinityText[] = [];
+  for (const { host, kind } of hosts) {
+    const own = await ports.host(host).affinities({ host });
+    for (const { block: cidr, state } of own.rows) {
+      rows.push({ host: host.replace(/^virtual:/, ""), type: kind, cidr, state });
+    }
+  }
+  return rows;
 }
 
 async function readAllocation(world: ApiWorld, ip: string) {

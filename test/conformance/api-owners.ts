@@ -1,7 +1,8 @@
 /**
  * Owners of addresses through the HTTP API, in the words of the cases.
- * May import: the rest of this folder. Rule: it translates, and decides nothing.
+ * May import: src/client, the rest of this folder. Rule: it translates, and decides nothing.
  */
+import { vmHandle } from "../../src/client/vm-handle.ts";
 import { refusal } from "./api-allocations.ts";
 import type { ApiAnswer, ApiWorld } from "./api-connection.ts";
 import type { Operations, Outcome, OwnerPreconditions, OwnerUpdates } from "./vocabulary.ts";
@@ -17,10 +18,16 @@ export function owners(world: ApiWorld): Part {
       return answer.status < 300 ? {} : ownerRefusal(answer);
     },
     async promoteVmOwner({ network, namespace, vm, targetPod: pod }) {
-      const handle = `${network || "k8s-pod-network"}.vmi.${namespace}.${vm}`;
+      const handle = await vmHandle({ network, namespace, vm });
       const body = { handle, change: "promote", owner: { namespace, pod } };
       const answer = await world.send("POST", "/v1/owner-changes", body);
       return answer.status < 300 ? {} : ownerRefusal(answer);
+    },
+    async vmHandleId(machine) {
+      const handle = await vmHandle(machine);
+      // Callers name the handle; the service must take it.
+      await world.must("GET", `/v1/handles/${encodeURIComponent(handle)}`);
+      return { handle };
     },
   };
 }

@@ -42,6 +42,11 @@ const DRAINING = "a block without owner is on its way out and is no candidate fo
 const NO_ORPHANS =
   "a pool stays until its last block is gone, so there are no blocks without a pool (design 3.6)";
 
+const LEAVING =
+  "an order to leave is carried out, not taken back: its row may stand beyond the cap (I10); any block may follow";
+const NO_TRACE =
+  "a confirmed row implies that the block names its owner (I6); a range is looked up in the directory (design 3.2)";
+
 export const DEVIATIONS: readonly Deviation[] = [
   {
     id: "aa-005",
@@ -197,6 +202,17 @@ export const DEVIATIONS: readonly Deviation[] = [
     steps: { 0: failsWith("cidrNotInPool") },
   },
   {
+    id: "ra-017",
+    on: API,
+    reason: NO_TRACE,
+    steps: {
+      2: {
+        affinities: [{ host: "host-a", type: "host", cidr: "10.0.0.0/26", state: "confirmed" }],
+        count: 1,
+      },
+    },
+  },
+  {
     id: "ra-006",
     on: ALL,
     reason: "each block of a range is judged by itself, as in all releases (contract 3, design 6)",
@@ -208,12 +224,40 @@ export const DEVIATIONS: readonly Deviation[] = [
     },
   },
   {
+    id: "ar-002",
+    on: API,
+    reason: LEAVING,
+    steps: {
+      0: { v4: { count: 1, within: "10.0.0.0/24" } },
+      1: { count: 1 },
+      2: { count: 1, blocks: [{ affinity: "host:host-a" }] },
+    },
+  },
+  {
+    id: "ar-005",
+    on: API,
+    reason: LEAVING,
+    steps: { 0: { v4: { count: 1, within: "10.0.0.0/24" } }, 1: { count: 1 } },
+    endsAfter: 1,
+  },
+  {
     id: "ar-006",
     on: ALL,
     reason: "there are no affinities without a state here; old data is entered as confirmed",
     steps: {
       1: {
         affinities: [{ host: "host-a", type: "host", cidr: "10.0.0.0/26", state: "confirmed" }],
+        count: 1,
+      },
+    },
+  },
+  {
+    id: "ar-013",
+    on: API,
+    reason: "whoever wants the block asks the first host, which clears its row away by that (design 3.2)",
+    steps: {
+      1: {
+        affinities: [{ host: "host-b", type: "host", cidr: "10.0.0.0/26", state: "confirmed" }],
         count: 1,
       },
     },
@@ -280,6 +324,31 @@ export const DEVIATIONS: readonly Deviation[] = [
     steps: { 0: failsWith("selectorSyntax") },
   },
   { id: "ut-008", on: ["model"], reason: NO_ORPHANS, steps: { 2: { pools: [] } } },
+  {
+    id: "ut-008",
+    on: API,
+    reason: NO_ORPHANS,
+    steps: {
+      2: {
+        pools: [
+          {
+            name: "p",
+            capacity: 256,
+            inUse: 1,
+            available: 192,
+            blocks: [{ cidr: "10.0.0.0/26", capacity: 64, inUse: 1, available: 0 }],
+          },
+        ],
+      },
+    },
+  },
+  { id: "aa-049", on: API, reason: NO_ORPHANS, steps: { 2: { affinities: [], count: 0 } }, endsAfter: 2 },
+  {
+    id: "rl-009",
+    on: API,
+    reason: NO_ORPHANS,
+    steps: { 2: { released: ["10.0.0.1", "10.0.0.99"], unallocated: ["10.0.0.99"] } },
+  },
   {
     id: "at-004",
     on: ALL,

@@ -1,7 +1,7 @@
 /** Every conformance case over HTTP, on services on bare workerd. */
 import { afterAll, describe, expect, test } from "vitest";
 import { apiBackend } from "../conformance/api-backend.ts";
-import { coreCases, runByTables, summary, type Verdict } from "../conformance/driver.ts";
+import { coreCases, runByTable, summary, type Verdict } from "../conformance/driver.ts";
 import type { Case } from "../conformance/vocabulary.ts";
 import { Services } from "./conformance-service.ts";
 
@@ -16,9 +16,10 @@ const maySharePlace = ({ steps }: Case): boolean => steps.every(({ op }) => op =
 const named = coreCases().map((one) => [one.id, one] as const);
 
 async function judge(backend: typeof fresh, id: string, one: Case): Promise<void> {
-  const verdict = await runByTables(backend, one);
+  const { verdict, due } = await runByTable(backend, one);
   verdicts.set(id, verdict);
   expect(verdict.kind === "fail" ? verdict.text : "").toBe("");
+  expect(verdict.kind).toBe(due);
 }
 
 describe("a service of its own for each case", () => {

@@ -1,7 +1,9 @@
 /**
- * What a test may ask of the test entry: counters, clock, faults. May import: nothing.
+ * What a test may ask of the test entry: counters, clock, faults, objects. May import: rpc types.
  * The other side is entry.ts; both know these types, each with the globals of its own runtime.
  */
+
+import type { Ports } from "../../src/rpc/ports.ts";
 
 /** What happens to the next calls of one method, e.g. `block.allocate`. */
 export interface Fault {
@@ -24,6 +26,14 @@ export interface CountersAnswer {
   readonly rowsRead: Record<string, number>;
 }
 
+/** A call of one object, as another object makes it. */
+export interface ObjectCall {
+  readonly kind: keyof Ports;
+  readonly name: readonly (string | number)[];
+  readonly method: string;
+  readonly request: unknown;
+}
+
 interface Client {
   must(method: string, path: string, body?: unknown): Promise<unknown>;
 }
@@ -41,4 +51,35 @@ export async function setFaults(client: Client, faults: readonly Fault[]): Promi
 /** Moves the clock of all objects; alarms keep to the real one. */
 export async function setClock(client: Client, offsetMs: number): Promise<void> {
   await client.must("POST", "/test/clock", { offsetMs });
+}
+
+/** Waits until no object waits for an answer of another; what is due later is not waited for. */
+export async function untilQuiet(client: Client): Promise<void> {
+  for (let look = 0; look < QUIET_LOOKS_MAX; look += 1) {
+    const { underWay } = (await client.must("GET", "/test/quiet")) as { underWay: number };
+    if (underWay === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, QUIET_EVERY_MS));
+  }
+  throw new Error("the objects do not come to rest");
+}
+
+const QUIET_LOOKS_MAX = 1_000;
+const QUIET_EVERY_MS = 5;
+
+/** The objects as they see each other; what crosses is JSON, so absent members stay absent. */
+export function portsOf(client: Client): Ports {
+  const port = (kind: keyof Ports, name: ObjectCall["name"]) =>
+    new Proxy(
+      {},
+      {
+        get: (_target, method) => (request: unknown) =>
+          client.must("POST", "/test/call", { kind, name, method: String(method), request }),
+      },
+    );
+  return new Proxy({} as Ports, {
+    get:
+      (_target, kind) =>
+      (...name: (string | number)[]) =>
+        port(kind as keyof Ports, name),
+  });
 }

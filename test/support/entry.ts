@@ -16,7 +16,7 @@ import { LOCAL_SETTINGS, type Settings } from "../../src/core/settings.ts";
 import { createFetch } from "../../src/http/worker.ts";
 import type { PolicySource } from "../../src/rpc/policy-source.ts";
 import type { Ports } from "../../src/rpc/ports.ts";
-import type { CountersAnswer, Fault } from "./control.ts";
+import type { CountersAnswer, Fault, ObjectCall } from "./control.ts";
 
 export { SweepObject } from "../../durable-objects/sweep.ts";
 
@@ -33,6 +33,7 @@ let clockOffsetMs = 0;
 let faults: { readonly fault: Fault; left: number }[] = [];
 let policy: PolicySource | undefined;
 const sent: Record<string, number> = {};
+let underWay = 0;
 /** What each instance did, read without a call: asking thousands of objects would take too long. */
 const living = new Map<string, { readonly kind: ObjectKind; readonly object: Counting }>();
 
@@ -78,6 +79,19 @@ function watched(ports: Ports, sleep: Runtime["sleep"]): Ports {
 }
 
 async function call(name: string, sleep: Runtime["sleep"], begin: () => Promise<unknown>): Promise<unknown> {
+  underWay += 1;
+  try {
+    return await faulty(name, sleep, begin);
+  } finally {
+    underWay -= 1;
+  }
+}
+
+async function faulty(
+  name: string,
+  sleep: Runtime["sleep"],
+  begin: () => Promise<unknown>,
+): Promise<unknown> {
   sent[name] = (sent[name] ?? 0) + 1;
   const met = faults.find(({ fault, left }) => fault.method === name && left > 0);
   if (met === undefined) return await begin();
@@ -157,8 +171,15 @@ async function countersOfAll(): Promise<CountersAnswer> {
   return answer;
 }
 
+/** Calls an object as another object does. */
+async function callObject(env: Env, { kind, name, method, request }: ObjectCall): Promise<unknown> {
+  const make = testRuntime(env).ports[kind] as (...name: ObjectCall["name"]) => object;
+  const methods = make(...name) as Record<string, (request: unknown) => Promise<unknown>>;
+  return await methods[method]?.(request);
+}
+
 /** What only tests may ask. Absent: the request is for the application. */
-async function control(request: Request): Promise<Response | undefined> {
+async function control(request: Request, env: Env): Promise<Response | undefined> {
   const { pathname } = new URL(request.url);
   switch (`${request.method} ${pathname}`) {
     case "GET /test/counters":
@@ -174,6 +195,10 @@ async function control(request: Request): Promise<Response | undefined> {
       faults = given.faults.map((fault) => ({ fault, left: fault.times ?? 1 }));
       return Response.json({ unmet: before.reduce((sum, { left }) => sum + left, 0) });
     }
+    case "GET /test/quiet":
+      return Response.json({ underWay });
+    case "POST /test/call":
+      return Response.json((await callObject(env, (await request.json()) as ObjectCall)) ?? {});
     default:
       return undefined;
   }
@@ -183,6 +208,6 @@ const serve = createFetch<Env>(testRuntime, refusalOf);
 
 export default {
   async fetch(request, env, ctx) {
-    return (await control(request)) ?? (await serve(request, env, ctx));
+    return (await control(request, env)) ?? (await serve(request, env, ctx));
   },
 } satisfies ExportedHandler<Env>;

@@ -5,16 +5,14 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { refusalOf } from "../../../durable-objects/refusal.ts";
 import { createApp } from "../../../src/http/app.ts";
+import type { Ports } from "../../../src/rpc/ports.ts";
 import type { Connection } from "../../conformance/api-connection.ts";
-import type { AffinityText } from "../../conformance/api-inspection.ts";
-import { isVirtual } from "../../conformance/translation.ts";
-import { type Deployed, type DeploymentOptions, deploy } from "../../support/simulation/deployment.ts";
+import { type DeploymentOptions, deploy } from "../../support/simulation/deployment.ts";
 import { CLASSES } from "../../support/simulation/scene.ts";
 import type { World } from "../../support/simulation/world.ts";
 
 /** Turns of the event loop that one answer may take: hashing is done outside the simulated time. */
 const TURNS_MAX = 10_000;
-const TURNS_AT_ONCE = 100;
 /** Turns after which each takes a millisecond: a busy machine hashes slowly. */
 const BUSY_TURNS = 1_000;
 
@@ -54,7 +52,18 @@ export async function openSimulated(options: DeploymentOptions = {}): Promise<Si
     },
     advance: (seconds) => world.advance(seconds * 1000),
     pass: (ms) => world.advance(ms),
-    affinities: () => affinitiesOf(deployed),
+    async losing({ object, method, message: kind }, ask) {
+      const className = object === "block" ? "BlockObject" : "PoolObject";
+      const end = kind === "request" ? { toClass: className } : { fromClass: className };
+      const held = world.hold({ ...end, method, kind });
+      const { status, body } = await ask();
+      const lost = held.messages.length;
+      held.drop();
+      if (status < 500 || lost === 0) throw new Error(`nothing broke off: ${status} ${JSON.stringify(body)}`);
+    },
+    quiet: () => world.run(),
+    ports: runFor(world, ports),
+    now: () => world.now,
     world,
     end: async () => {},
   };
@@ -75,16 +84,21 @@ async function driven<T>(world: World, promise: Promise<T>): Promise<T> {
   throw new Error(`no answer:\n${world.report()}`);
 }
 
-/** What every host that ever entered itself remembers of its blocks. */
-async function affinitiesOf({ world, ports }: Deployed): Promise<AffinityText[]> {
-  const { hosts } = await world.during(ports.cluster().listHosts({ limit: 1000 }));
-  const rows: AffinityText[] = [];
-  for (const { host } of hosts) {
-    const answer = await world.during(ports.host(host).affinities({ host }));
-    for (const { block, state } of answer.rows) {
-      const type = isVirtual(host) ? "virtual" : "host";
-      rows.push({ host: host.replace(/^virtual:/, ""), type, cidr: block, state });
-    }
-  }
-  return rows;
+/** Objects whose every answer the world is run for. */
+function runFor(world: World, ports: Ports): Ports {
+  const run = <P extends object>(port: P): P =>
+    new Proxy(port, {
+      get: (target, method) => (request: unknown) => {
+        const methods = target as Record<PropertyKey, (request: unknown) => Promise<unknown>>;
+        return world.during(methods[method]?.(request) ?? Promise.reject(new Error("no such method")));
+      },
+    });
+  return new Proxy(ports, {
+    get:
+      (target, kind) =>
+      (...name: unknown[]) => {
+        const make = target[kind as keyof Ports] as (...name: unknown[]) => object;
+        return run(make(...name));
+      },
+  });
 }
