@@ -1,8 +1,9 @@
 /**
  * Allocations beside a request that does nothing and one durable write, interleaved in one run.
- * May import: the load, the table. Times depend on the machine, so only ratios are worth keeping.
+ * May import: the load, the service, the table. Times depend on the machine, so only ratios are worth keeping.
  */
 import { type Call, type Measurement, measure, median, type Target } from "./load.ts";
+import { withService } from "./service.ts";
 import { type Column, head, line } from "./table.ts";
 
 const HOSTS = 50;
@@ -73,7 +74,11 @@ function row(clients: number, subject: Subject, noOp: Subject, floor: Subject): 
 }
 
 /** Prints rates and times at 1, 16 and 64 clients, on one host and on many. */
-export async function benchAllocate(target: Target): Promise<void> {
+export async function benchAllocate(): Promise<void> {
+  await withService(compare);
+}
+
+async function compare(target: Target): Promise<void> {
   await prepare(target);
   console.log(`Medians of ${ROUNDS} interleaved rounds of ${SECONDS} s. Ratios: rate to the no-op's,`);
   console.log("rate to the durable write's, and p50 to the durable write's.\n");

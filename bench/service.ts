@@ -1,0 +1,36 @@
+/**
+ * The service that a benchmark drives: bare workerd on a temporary folder, with the routes to compare with.
+ * May import: the launcher, the load. Rule: whoever starts it ends it, and nothing stays behind.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { launch } from "../src/tools/launch.ts";
+import { Target } from "./load.ts";
+
+const entry = new URL("entry.ts", import.meta.url).pathname;
+
+/** Starts a service of its own for a piece of work, and ends it whatever comes. */
+export async function withService(
+  work: (target: Target, memory: () => number) => Promise<void>,
+): Promise<void> {
+  const dataFolder = mkdtempSync(join(tmpdir(), "edge-ipam-bench-"));
+  try {
+    const service = await launch({ dataFolder, port: 0, address: "127.0.0.1", entry });
+    try {
+      const target = new Target(await service.ready);
+      await work(target, () => residentMegabytes(service.pid)).finally(() => target.close());
+    } finally {
+      await service.stop();
+    }
+  } finally {
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
+
+/** Memory that a process really has, MiB. */
+function residentMegabytes(pid: number): number {
+  const kilobytes = execFileSync("ps", ["-o", "rss=", "-p", `${pid}`], { encoding: "utf8" });
+  return Number(kilobytes.trim()) / 1024;
+}
