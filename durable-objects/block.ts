@@ -6,15 +6,16 @@ import { DurableObject } from "cloudflare:workers";
 import type { AddressRecord, BlockCounts } from "../src/core/allocation.ts";
 import {
   applyChanges,
+  type BlockChanges,
   BlockDraft,
   type BlockTimes,
-  countBlock,
   ordinalState,
   recordOf,
 } from "../src/core/block.ts";
 import { claim, noteRetired, releaseAffinity, retire, retireDueAt } from "../src/core/block-affinity.ts";
 import { allocateAll, reuse, type Uncounted, undo } from "../src/core/block-allocate.ts";
 import { auditBlock } from "../src/core/block-audit.ts";
+import { countBlock, countRoom } from "../src/core/block-counts.ts";
 import { inspect } from "../src/core/block-inspect.ts";
 import { changeOwner, updateOwners } from "../src/core/block-owners.ts";
 import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
@@ -29,11 +30,10 @@ import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
 import {
   BLOCK_MIGRATIONS,
-  blockStamp,
+  freshBlock,
   type LoadedBlock,
-  loadBlock,
+  StaleMemory,
   saveBlock,
-  stampOf,
 } from "./storage/block-rows.ts";
 import { type Counters, Store } from "./storage/store.ts";
 
@@ -192,16 +192,16 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
 
   /** Runs a release; the owner, or the Pool, hears of it: at once when others may gain by it. */
   #release<T>(block: string, policy: rpc.BlockPolicy, release: (draft: BlockDraft) => T): T {
-    const { answer, changed, after, draft } = this.#decide(block, (working) => {
-      const before = countBlock(working, policy);
+    const { answer, changes, draft } = this.#decideAndSave(block, (working) => {
+      const before = countRoom(working, policy);
       const released = release(working);
-      const counted = countBlock(working, policy);
       this.#armRetire(working, policy.cooldownMs);
-      return { answer: released, changed: transition(before, counted), after: counted, draft: working };
+      return { released, change: transition(before, countRoom(working, policy)) };
     });
-    if (changed.gainedRoom || changed.emptied) this.#announce(draft, block, after);
-    else if (draft.changes().rows.length > 0) this.#announceSoon(block, policy);
-    return answer;
+    const { gainedRoom, emptied } = answer.change;
+    if (gainedRoom || emptied) this.#announce(draft, block, countBlock(draft, policy));
+    else if (changes.rows.length > 0) this.#announceSoon(block, policy);
+    return answer.released;
   }
 
   /** One report stands for all releases until it is due: figures of a directory are no older. */
@@ -231,31 +231,34 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     Promise.resolve(told).catch(() => undefined);
   }
 
-  /** Reads, decides and writes in one transaction; memory follows what was stored. */
   #decide<T>(block: string, decide: (draft: BlockDraft) => T): T {
+    return this.#decideAndSave(block, decide).answer;
+  }
+
+  /** Reads, decides and writes in one transaction; memory follows what was stored. */
+  #decideAndSave<T>(block: string, decide: (draft: BlockDraft) => T): Decision<T> {
     const now = this.#runtime.now();
-    const cidr = this.#cidrOf(block);
-    const { answer, loaded, draft, lent } = this.#transaction(() => {
-      const current = this.#fresh(block);
-      const working = new BlockDraft(current.state, cidr, now, this.#times);
-      const decided = decide(working);
-      const isLent = noteBorrowed(current.state, working);
-      if (isLent) this.#arm(now + ALARM_RETRY_MS);
-      saveBlock(this.#store, working.changes());
-      return { answer: decided, loaded: current, draft: working, lent: isLent };
-    });
+    const { isLent, ...decision } = this.#transaction(() => this.#decideNow(block, now, decide));
+    if (isLent) void this.#lending.tell(() => this.#read(block));
+    const { changes, draft } = decision;
+    for (const { row, before } of changes.rows) {
+      for (const { handle, key } of forgottenKeys(before, row, draft.now, this.#times.spentKeyMs)) {
+        this.#tellSpent(block, handle, key);
+      }
+    }
+    return decision;
+  }
+
+  #decideNow<T>(block: string, now: number, decide: (draft: BlockDraft) => T) {
+    const { state } = this.#fresh(block);
+    const draft = new BlockDraft(state, this.#cidrOf(block), now, this.#times);
+    const answer = decide(draft);
+    const isLent = noteBorrowed(draft);
+    if (isLent) this.#arm(now + ALARM_RETRY_MS);
     const changes = draft.changes();
-    if (changes.header === undefined && changes.rows.length === 0) return answer;
-    const { spentKeyMs } = this.#times;
-    const forgotten = changes.rows.flatMap((row) =>
-      forgottenKeys(loaded.state.rows.get(row.ordinal), row, draft.now, spentKeyMs),
-    );
-    const state = applyChanges(loaded.state, changes);
-    const headerText = state.header === undefined ? undefined : JSON.stringify(state.header);
-    this.#loaded = { state, stamp: stampOf(headerText, Math.max(state.header?.counter ?? 0, state.counter)) };
-    if (lent) void this.#lending.tell(() => this.#read(block));
-    for (const { handle, key } of forgotten) this.#tellSpent(block, handle, key);
-    return answer;
+    const marks = saveBlock(this.#store, changes, this.#loaded);
+    this.#loaded = { ...marks, state: applyChanges(state, changes) };
+    return { answer, changes, draft, isLent };
   }
 
   /** What the row of an address that changes hands all the time cannot keep is kept by the index. */
@@ -265,26 +268,35 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     Promise.resolve(told).catch(() => undefined);
   }
 
-  /** What was armed inside a transaction that failed is not known to be armed. */
+  /**
+   * Runs a decision, once more on what is stored if memory was behind it. What was decided, or armed,
+   * in a transaction that failed is forgotten.
+   */
   #transaction<T>(work: () => T): T {
     try {
       return this.#store.transaction(work);
     } catch (failure) {
-      this.#alarmAt = undefined;
+      this.#forget();
+      if (!(failure instanceof StaleMemory)) throw failure;
+    }
+    try {
+      return this.#store.transaction(work);
+    } catch (failure) {
+      this.#forget();
       throw failure;
     }
   }
 
+  #forget(): void {
+    this.#loaded = undefined;
+    this.#alarmAt = undefined;
+  }
+
   /** The state in memory if storage has not moved on (an old instance may have lived on), else a new load. */
   #fresh(block: string): LoadedBlock {
-    if (this.#loaded === undefined || this.#loaded.stamp !== blockStamp(this.#store)) {
-      this.#loaded = loadBlock(this.#store);
-    }
-    const header = this.#loaded.state.header;
-    invariant(
-      header === undefined || header.block === block,
-      `this object is ${header?.block}, not ${block}`,
-    );
+    this.#loaded = freshBlock(this.#store, this.#loaded);
+    const known = this.#loaded.state.header?.block ?? block;
+    invariant(known === block, `this object is ${known}, not ${block}`);
     return this.#loaded;
   }
 
@@ -319,6 +331,12 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
       this.#alarmAt = undefined;
     });
   }
+}
+
+interface Decision<T> {
+  readonly answer: T;
+  readonly changes: BlockChanges;
+  readonly draft: BlockDraft;
 }
 
 /** One element's defect must not fail its neighbours. */

@@ -55,8 +55,8 @@ export class Store {
   write(query: string, ...bindings: SqlValue[]): number {
     if (!this.#inside) throw new InvariantViolation("a write outside a transaction");
     this.#migrate();
+    // Without rows to give, the statement has run to its end by now.
     const cursor = this.#storage.sql.exec(query, ...bindings);
-    cursor.toArray();
     this.counters.rowsWritten += cursor.rowsWritten;
     return cursor.rowsWritten;
   }

@@ -2,7 +2,8 @@
  * Who owns a block: claim, release of the affinity, retirement. Pure.
  * May import: core only. A block moves only to a higher epoch, whoever asks.
  */
-import { type BlockDraft, countBlock, holdsAddress, isEmpty } from "./block.ts";
+import { type BlockDraft, holdsAddress, isEmpty } from "./block.ts";
+import { countBlock } from "./block-counts.ts";
 import type {
   ClaimAnswer,
   ClaimRequest,
@@ -10,7 +11,7 @@ import type {
   ReleaseAffinityRequest,
 } from "./block-messages.ts";
 import { invariant } from "./invariant.ts";
-import { type OrdinalRow, stateOf } from "./ordinal.ts";
+import type { OrdinalRow } from "./ordinal.ts";
 
 const NOTHING_RESERVED = { reserved: [] } as const;
 
@@ -104,12 +105,8 @@ function withOwner(
 }
 
 function occupancy(draft: BlockDraft, cooldownMs: number): { allocated: number; cooling: number } {
-  const tally = { allocated: 0, cooling: 0 };
-  for (const row of draft.rows()) {
-    const state = stateOf(row, cooldownMs, draft.now);
-    if (state === "allocated" || state === "cooling") tally[state] += 1;
-  }
-  return tally;
+  const { allocated, freed } = draft.index;
+  return { allocated, cooling: freed.length - freed.freeCount(cooldownMs, draft.now) };
 }
 
 /**

@@ -2,9 +2,18 @@
  * Handing out addresses of one block: automatic, exact, replayed; and undo. Pure.
  * May import: core only. The block knows no policy but what the message says.
  */
-import type { AddressRecord, BlockCounts } from "./allocation.ts";
-import { addressText, type BlockDraft, countBlock, holdsAddress, ordinalState, recordOf } from "./block.ts";
+import type { AddressRecord, BlockCounts, OrdinalRanges } from "./allocation.ts";
+import {
+  addressText,
+  type BlockDraft,
+  holdsAddress,
+  isHostReserved,
+  openOrdinals,
+  ordinalState,
+  recordOf,
+} from "./block.ts";
 import { deadline } from "./block-affinity.ts";
+import { countBlock } from "./block-counts.ts";
 import type {
   AllocateItem,
   AllocateOutcome,
@@ -24,15 +33,18 @@ interface KeyTrace {
 }
 
 /** Looks up what a key holds or held. */
-export function traceKey(draft: BlockDraft, handle: string, key: string): KeyTrace {
+export function traceKey({ index }: BlockDraft, handle: string, key: string): KeyTrace {
   const held: OrdinalRow[] = [];
-  let wasReleased = false;
-  for (const row of draft.rows()) {
-    if (row.current?.handle === handle && row.current.key === key) held.push(row);
-    if (row.ended.some((tenure) => tenure.handle === handle && tenure.key === key)) wasReleased = true;
+  for (const ordinal of index.held(handle, key)) {
+    const row = index.row(ordinal);
+    if (row !== undefined) held.push(row);
   }
-  held.sort((one, other) => (one.current?.sequenceNumber ?? 0) - (other.current?.sequenceNumber ?? 0));
-  return { held, wasReleased };
+  if (held.length > 1) held.sort(bySequence);
+  return { held, wasReleased: index.hasEnded(handle, key) };
+}
+
+function bySequence({ current: one }: OrdinalRow, { current: other }: OrdinalRow): number {
+  return (one?.sequenceNumber ?? 0) - (other?.sequenceNumber ?? 0);
 }
 
 /** Tells whether a "no" is final: every earlier attempt's time has passed. */
@@ -67,13 +79,12 @@ export function allocateAll(
   guard: (decide: () => Uncounted) => Uncounted,
 ): AllocateOutcome[] {
   const decided = items.map((item) => guard(() => decideOne(draft, item)));
-  const counted = new Map<BlockPolicy, BlockCounts>();
+  let last: { readonly policy: BlockPolicy; readonly counts: BlockCounts } | undefined;
   return decided.map((outcome, index): AllocateOutcome => {
     const policy = items[index]?.policy;
     if (policy === undefined || !hasCounts(outcome)) return outcome as AllocateOutcome;
-    const counts = counted.get(policy) ?? countBlock(draft, policy);
-    counted.set(policy, counts);
-    return { ...outcome, counts } as AllocateOutcome;
+    if (last?.policy !== policy) last = { policy, counts: countBlock(draft, policy) };
+    return { ...outcome, counts: last.counts } as AllocateOutcome;
   });
 }
 
@@ -100,7 +111,7 @@ function decideOne(draft: BlockDraft, item: AllocateItem): Uncounted {
       : { kind: "affinity_lost", owner: draft.owner, final };
   }
   if (item.ordinal !== undefined) return assign(draft, item, item.ordinal, final);
-  const chosen = chooseFree(draft, item);
+  const chosen = chooseFree(draft, item.policy, item.count);
   if (chosen.length === 0) return { kind: "full", final };
   return created(draft, item, chosen);
 }
@@ -108,13 +119,10 @@ function decideOne(draft: BlockDraft, item: AllocateItem): Uncounted {
 /** A copy of a message whose effect was undone: its request was refused, so it creates nothing (I15). */
 function wasUndone(draft: BlockDraft, { handle, key, attempt }: AllocateItem): boolean {
   if (attempt === undefined) return false;
-  for (const row of draft.rows()) {
-    const isHere = recentlyUndone(row, draft.now, inFlightMs(draft)).some(
-      (one) => one.handle === handle && one.key === key && one.attempt === attempt,
-    );
-    if (isHere) return true;
-  }
-  return false;
+  return draft.index.undone({ handle, key, attempt }).some((ordinal) => {
+    const recent = recentlyUndone(draft.row(ordinal), draft.now, inFlightMs(draft));
+    return recent.some((one) => one.handle === handle && one.key === key && one.attempt === attempt);
+  });
 }
 
 /** How long a message may be under way, by clocks that differ. */
@@ -179,19 +187,34 @@ function found(draft: BlockDraft, item: AllocateItem, held: readonly OrdinalRow[
   return { kind: "found", records, granted };
 }
 
-/** Free, unreserved ordinals: never used ones ascending, then by when they were freed. */
-function chooseFree(draft: BlockDraft, item: AllocateItem): number[] {
-  const { cooldownMs, reserved } = item.policy;
-  const unused: number[] = [];
-  const used: { ordinal: number; freedAt: number }[] = [];
-  for (let ordinal = 0; ordinal < draft.capacity && unused.length < item.count; ordinal += 1) {
-    if (inRanges(reserved, ordinal) || ordinalState(draft, ordinal, cooldownMs) !== "free") continue;
-    const freedAt = draft.row(ordinal)?.ended[0]?.freedAt;
-    if (freedAt === undefined) unused.push(ordinal);
-    else used.push({ ordinal, freedAt });
+/** Chooses free, unreserved ordinals: never used ones ascending, then by when they were freed (I12). */
+export function chooseFree(
+  draft: BlockDraft,
+  { reserved, cooldownMs }: BlockPolicy,
+  count: number,
+): number[] {
+  const { header, capacity, index, now } = draft;
+  const [first, end] = openOrdinals(header, capacity);
+  const chosen: number[] = [];
+  let ordinal = index.nextUnused(first);
+  while (ordinal < end && chosen.length < count) {
+    const skipped = endOfRange(reserved, ordinal);
+    if (skipped === undefined) chosen.push(ordinal);
+    ordinal = index.nextUnused((skipped ?? ordinal) + 1);
   }
-  used.sort((one, other) => one.freedAt - other.freedAt);
-  return [...unused, ...used.map(({ ordinal }) => ordinal)].slice(0, item.count);
+  // Times of release only rise along the queue: behind one that cools, all cool.
+  for (let place = 0; chosen.length < count; place += 1) {
+    const row = index.freed.at(place);
+    if (row === undefined || freeAt(row, cooldownMs) > now) break;
+    const isSetAside = isHostReserved(header, capacity, row.ordinal);
+    if (!isSetAside && !inRanges(reserved, row.ordinal)) chosen.push(row.ordinal);
+  }
+  return chosen;
+}
+
+/** The last ordinal of the range that an ordinal lies in, if it lies in one. */
+function endOfRange(ranges: OrdinalRanges, ordinal: number): number | undefined {
+  return ranges.find(([first, last]) => first <= ordinal && ordinal <= last)?.[1];
 }
 
 function assign(draft: BlockDraft, item: AllocateItem, ordinal: number, final: boolean): Uncounted {
@@ -256,10 +279,9 @@ function created(draft: BlockDraft, item: AllocateItem, ordinals: readonly numbe
 export function undo(draft: BlockDraft, item: UndoItem): string[] {
   const undone: string[] = [];
   const touches = new Map(item.addresses.map(({ address, touch }) => [address, touch]));
-  for (const row of [...draft.rows()]) {
+  for (const row of traceKey(draft, item.handle, item.key).held) {
     const address = addressText(draft, row.ordinal);
-    const isSame = row.current?.handle === item.handle && row.current.key === item.key;
-    if (!isSame || touches.get(address) !== row.number) continue;
+    if (touches.get(address) !== row.number) continue;
     const { current, ...rest } = row;
     const known = recentlyUndone(row, draft.now, inFlightMs(draft));
     const { handle, key } = item;

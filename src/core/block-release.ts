@@ -4,8 +4,9 @@
  */
 import { parseAddress } from "./address.ts";
 import type { AddressRecord } from "./allocation.ts";
-import { type BlockDraft, type countBlock, isHostReserved, recordOf } from "./block.ts";
+import { type BlockDraft, isHostReserved, recordOf } from "./block.ts";
 import { isFinal, traceKey } from "./block-allocate.ts";
+import type { BlockRoom } from "./block-counts.ts";
 import type {
   AddressRelease,
   AddressReleaseOutcome,
@@ -127,8 +128,8 @@ function notAllocated(
 
 /** Tells what a release changed for others: room where there was none, or a block that became empty. */
 export function transition(
-  before: ReturnType<typeof countBlock>,
-  after: ReturnType<typeof countBlock>,
+  before: BlockRoom,
+  after: BlockRoom,
 ): { readonly gainedRoom: boolean; readonly emptied: boolean } {
   const hadRoom = before.available > 0 || before.cooling > 0;
   const hasRoom = after.available > 0 || after.cooling > 0;

@@ -4,19 +4,11 @@
  */
 
 import { formatAddress } from "./address.ts";
-import type { AddressRecord, BlockCounts, OrdinalRanges } from "./allocation.ts";
+import type { AddressRecord } from "./allocation.ts";
+import { BlockIndex } from "./block-index.ts";
 import { addressAt, type Cidr, formatCidr, size } from "./cidr.ts";
-import { coolingSteps } from "./cooling.ts";
 import { invariant } from "./invariant.ts";
-import {
-  type EndedTenure,
-  freeAt,
-  inRanges,
-  type OrdinalRow,
-  type OrdinalState,
-  stateOf,
-  type Tenure,
-} from "./ordinal.ts";
+import { type EndedTenure, type OrdinalRow, type OrdinalState, stateOf, type Tenure } from "./ordinal.ts";
 
 /** What a block knows of itself beside its ordinals. Units: milliseconds since 1970. */
 export interface BlockHeader {
@@ -63,7 +55,7 @@ export interface BlockTimes {
  */
 export interface BlockState {
   readonly header: BlockHeader | undefined;
-  readonly rows: ReadonlyMap<number, OrdinalRow>;
+  readonly index: BlockIndex;
   readonly counter: number;
   readonly at: number;
 }
@@ -72,24 +64,29 @@ export interface BlockState {
 export interface BlockChanges {
   /** Present when it changed. */
   readonly header?: BlockHeader;
-  readonly rows: readonly OrdinalRow[];
+  readonly rows: readonly RowChange[];
   /** All earlier rows are forgotten. */
   readonly dropped: boolean;
   readonly counter: number;
   readonly at: number;
 }
 
+/** A row and the one that is stored for its ordinal so far, if there is one. */
+export interface RowChange {
+  readonly row: OrdinalRow;
+  readonly before: OrdinalRow | undefined;
+}
+
 /** Assembles a state from what storage holds. */
 export function blockState(header: BlockHeader | undefined, rows: Iterable<OrdinalRow>): BlockState {
-  const map = new Map<number, OrdinalRow>();
+  const index = new BlockIndex(rows);
   let counter = header?.counter ?? 0;
   let at = header?.at ?? 0;
-  for (const row of rows) {
-    map.set(row.ordinal, row);
+  for (const row of index.rows()) {
     counter = Math.max(counter, row.number);
     at = Math.max(at, row.at);
   }
-  return { header, rows: map, counter, at };
+  return { header, index, counter, at };
 }
 
 /** Sequence numbers of one incarnation of a pool begin here (I3: also with another block size). */
@@ -99,21 +96,28 @@ export function counterFloor(incarnation: number): number {
   return floor;
 }
 
-/** A working copy of a block: decisions write here, the caller stores what changed. */
+/**
+ * One decision on a block: reads it, writes into it, tells what is to be stored.
+ * Why: rows are written into the state's own index, which would cost too much to copy. A state whose
+ * draft was not stored must be thrown away, or the draft discarded.
+ */
 export class BlockDraft {
   readonly cidr: Cidr;
   readonly capacity: number;
   /** The block's time: never earlier than anything it stored. */
   readonly now: number;
   readonly times: BlockTimes;
+  readonly index: BlockIndex;
   readonly #base: BlockState;
   #header: BlockHeader | undefined;
   #counter: number;
-  #changed = new Map<number, OrdinalRow>();
+  /** Each write with what was there before it, in order. */
+  #log: { readonly ordinal: number; readonly before: OrdinalRow | undefined }[] = [];
   #dropped = false;
 
   constructor(base: BlockState, cidr: Cidr, clock: number, times: BlockTimes) {
     this.#base = base;
+    this.index = base.index;
     this.cidr = cidr;
     this.capacity = Number(size(cidr));
     this.times = times;
@@ -130,21 +134,22 @@ export class BlockDraft {
     return this.#header?.owner;
   }
 
+  /** The owner before this decision. */
+  get ownerBefore(): string | undefined {
+    return this.#base.header?.owner;
+  }
+
   get counter(): number {
     return this.#counter;
   }
 
   row(ordinal: number): OrdinalRow | undefined {
-    const changed = this.#changed.get(ordinal);
-    if (changed !== undefined) return changed;
-    return this.#dropped ? undefined : this.#base.rows.get(ordinal);
+    return this.index.row(ordinal);
   }
 
   /** Every row, in no particular order. */
-  *rows(): Iterable<OrdinalRow> {
-    yield* this.#changed.values();
-    if (this.#dropped) return;
-    for (const row of this.#base.rows.values()) if (!this.#changed.has(row.ordinal)) yield row;
+  rows(): Iterable<OrdinalRow> {
+    return this.index.rows();
   }
 
   /** Takes the next number of the block's one counter. */
@@ -158,7 +163,7 @@ export class BlockDraft {
   put(row: OrdinalRow): void {
     invariant(row.ordinal >= 0 && row.ordinal < this.capacity, "an ordinal outside its block");
     invariant(row.number === this.#counter, "a row must carry the newest number");
-    this.#changed.set(row.ordinal, row);
+    this.#log.push({ ordinal: row.ordinal, before: this.index.put(row) });
   }
 
   /** Writes the header; the counter is kept in it as a floor. */
@@ -176,40 +181,81 @@ export class BlockDraft {
   /** Forgets all rows of an empty block; the header keeps the counter. */
   dropRows(): void {
     this.#dropped = true;
-    this.#changed.clear();
+    for (const before of [...this.index.rows()]) {
+      this.#log.push({ ordinal: before.ordinal, before });
+      this.index.remove(before.ordinal);
+    }
+  }
+
+  /** Tells whether all earlier rows were forgotten. */
+  get hasDropped(): boolean {
+    return this.#dropped;
+  }
+
+  /** The ordinals written or forgotten, each with its row before this decision. */
+  touched(): ReadonlyMap<number, OrdinalRow | undefined> {
+    const first = new Map<number, OrdinalRow | undefined>();
+    for (const { ordinal, before } of this.#log) if (!first.has(ordinal)) first.set(ordinal, before);
+    return first;
   }
 
   /** What is to be stored. */
   changes(): BlockChanges {
-    const at = Math.max(
-      this.#base.at,
-      this.#changed.size > 0 || this.#header !== this.#base.header ? this.now : 0,
-    );
-    const rest = { rows: [...this.#changed.values()], dropped: this.#dropped, counter: this.#counter, at };
-    return this.#header !== undefined && this.#header !== this.#base.header
-      ? { header: this.#header, ...rest }
-      : rest;
+    const header = this.#header === this.#base.header ? undefined : this.#header;
+    const rows = this.#changedRows();
+    const at = Math.max(this.#base.at, rows.length > 0 || header !== undefined ? this.now : 0);
+    const rest = { rows, dropped: this.#dropped, counter: this.#counter, at };
+    return header === undefined ? rest : { header, ...rest };
+  }
+
+  #changedRows(): RowChange[] {
+    const changed: RowChange[] = [];
+    for (const [ordinal, before] of this.#log.length === 0 ? [] : this.touched()) {
+      const row = this.index.row(ordinal);
+      if (row !== undefined) changed.push({ row, before: this.#dropped ? undefined : before });
+    }
+    return changed;
   }
 
   /** Tries one element of a batch: what it changed is forgotten when it throws. */
   attempt<T>(decide: () => T): T {
-    const before = { changed: new Map(this.#changed), header: this.#header, counter: this.#counter };
+    const [header, counter, length] = [this.#header, this.#counter, this.#log.length];
     try {
       return decide();
     } catch (failure) {
-      this.#changed = before.changed;
-      this.#header = before.header;
-      this.#counter = before.counter;
+      this.#takeBack(length);
+      this.#header = header;
+      this.#counter = counter;
       throw failure;
+    }
+  }
+
+  /** Leaves the state as it was before this decision; the draft has had its use. */
+  discard(): void {
+    this.#takeBack(0);
+    this.#header = this.#base.header;
+    this.#counter = this.#base.counter;
+    this.#dropped = false;
+  }
+
+  #takeBack(length: number): void {
+    for (const { ordinal, before } of this.#log.splice(length).reverse()) {
+      if (before === undefined) this.index.remove(ordinal);
+      else this.index.put(before);
     }
   }
 }
 
-/** The state after stored changes. Why: the rows of a large block are not copied for each of them. */
+/** The state after stored changes; the rows are in its index since they were decided. */
 export function applyChanges(state: BlockState, changes: BlockChanges): BlockState {
-  const rows = changes.dropped ? new Map<number, OrdinalRow>() : (state.rows as Map<number, OrdinalRow>);
-  for (const row of changes.rows) rows.set(row.ordinal, row);
-  return { header: changes.header ?? state.header, rows, counter: changes.counter, at: changes.at };
+  const { counter, at, header = state.header } = changes;
+  return { header, index: state.index, counter, at };
+}
+
+/** The ordinals that are not set aside for the host: from the first one up to, without, the second. */
+export function openOrdinals(header: BlockHeader | undefined, capacity: number): readonly [number, number] {
+  const { start = 0, end = 0 } = header?.hostReserved ?? {};
+  return [Math.min(start, capacity), Math.max(Math.min(start, capacity), capacity - end)];
 }
 
 /** Tells whether an ordinal was set aside for the host at the block's birth. */
@@ -224,52 +270,14 @@ export function ordinalState(draft: BlockDraft, ordinal: number, cooldownMs: num
   return stateOf(draft.row(ordinal), cooldownMs, draft.now);
 }
 
-/** Counts a block in one pass over one snapshot (I14). */
-export function countBlock(
-  draft: BlockDraft,
-  policy: { reserved: OrdinalRanges; cooldownMs: number },
-): BlockCounts {
-  const tally = { free: 0, allocated: 0, cooling: 0, host_reserved: 0 };
-  let reserved = 0;
-  let available = 0;
-  let borrowed = 0;
-  const times: { at: number; isReserved: boolean }[] = [];
-  for (let ordinal = 0; ordinal < draft.capacity; ordinal += 1) {
-    const state = ordinalState(draft, ordinal, policy.cooldownMs);
-    const isReserved = inRanges(policy.reserved, ordinal);
-    tally[state] += 1;
-    if (isReserved) reserved += 1;
-    if (state === "free" && !isReserved) available += 1;
-    const row = draft.row(ordinal);
-    if (state === "allocated" && row?.current?.host !== draft.owner) borrowed += 1;
-    if (state === "cooling") times.push({ at: freeAt(row, policy.cooldownMs), isReserved });
-  }
-  const open = times.filter(({ isReserved }) => !isReserved).map(({ at }) => at);
-  return {
-    capacity: draft.capacity,
-    allocated: tally.allocated,
-    cooling: tally.cooling,
-    hostReserved: tally.host_reserved,
-    free: tally.free,
-    reserved,
-    available,
-    borrowed,
-    ...(open.length > 0 ? { nextFreeAt: open.reduce((one, other) => Math.min(one, other)) } : {}),
-    ...(times.length > 0 ? { coolingSteps: coolingSteps(times) } : {}),
-    asOf: draft.now,
-  };
-}
-
 /** Tells whether a block holds neither an allocated nor a cooling address. */
-export function isEmpty(draft: BlockDraft, cooldownMs: number): boolean {
-  for (const row of draft.rows()) if (stateOf(row, cooldownMs, draft.now) !== "free") return false;
-  return true;
+export function isEmpty({ index, now }: BlockDraft, cooldownMs: number): boolean {
+  return index.allocated === 0 && index.freed.freeCount(cooldownMs, now) === index.freed.length;
 }
 
 /** Tells whether a block holds an allocated address. */
-export function holdsAddress(draft: BlockDraft): boolean {
-  for (const row of draft.rows()) if (row.current !== undefined) return true;
-  return false;
+export function holdsAddress({ index }: BlockDraft): boolean {
+  return index.allocated > 0;
 }
 
 /** The address of an ordinal, as canonical text. */

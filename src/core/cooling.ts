@@ -16,24 +16,43 @@ export const COOLING_STEPS_MAX = 8;
 
 /**
  * Puts the times at which single addresses are free into few steps, ascending.
+ * Shape: `at` gives the time of each place, ascending; `isOpen` tells which are not reserved: all.
  * Invariant: each address counts in a step that is not earlier than its own time.
  */
-export function coolingSteps(
-  times: readonly { readonly at: number; readonly isReserved: boolean }[],
+export function coolingStepsOf(
+  length: number,
+  at: (place: number) => number,
+  isOpen?: (place: number) => boolean,
 ): CoolingStep[] {
-  const sorted = times.toSorted((one, other) => one.at - other.at);
-  const perStep = Math.ceil(sorted.length / COOLING_STEPS_MAX);
+  const perStep = Math.ceil(length / COOLING_STEPS_MAX);
   const steps: CoolingStep[] = [];
-  for (let begin = 0; begin < sorted.length; ) {
-    let end = Math.min(begin + perStep, sorted.length);
+  for (let begin = 0; begin < length; ) {
+    const last = at(Math.min(begin + perStep, length) - 1);
     // Whatever is free at the same time belongs to the same step.
-    while (end < sorted.length && sorted[end]?.at === sorted[end - 1]?.at) end += 1;
-    const part = sorted.slice(begin, end);
-    const open = part.filter(({ isReserved }) => !isReserved).length;
-    steps.push({ at: part.at(-1)?.at ?? 0, count: part.length, open });
+    const end = endOf(last, Math.min(begin + perStep, length), length, at);
+    const count = end - begin;
+    steps.push({ at: last, count, open: isOpen === undefined ? count : openWithin(begin, end, isOpen) });
     begin = end;
   }
   return steps;
+}
+
+/** Where the places of a time end. Why by halves: thousands may have been released at once. */
+function endOf(time: number, from: number, length: number, at: (place: number) => number): number {
+  let low = from;
+  let high = length;
+  while (low < high) {
+    const middle = low === from ? from : (low + high) >> 1;
+    if (at(middle) > time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function openWithin(begin: number, end: number, isOpen: (place: number) => boolean): number {
+  let open = 0;
+  for (let place = begin; place < end; place += 1) if (isOpen(place)) open += 1;
+  return open;
 }
 
 /**

@@ -56,13 +56,16 @@ export interface UndoneAttempt {
   readonly at: number;
 }
 
+const NONE: readonly UndoneAttempt[] = [];
+
 /** What a row still has to remember of undone attempts. */
 export function recentlyUndone(
   row: Pick<OrdinalRow, "undone"> | undefined,
   now: number,
   inFlightMs: number,
 ): readonly UndoneAttempt[] {
-  return (row?.undone ?? []).filter(({ at }) => now - at < inFlightMs);
+  if (row?.undone === undefined) return NONE;
+  return row.undone.filter(({ at }) => now - at < inFlightMs);
 }
 
 export type OrdinalState = "free" | "allocated" | "cooling" | "host_reserved";
@@ -97,11 +100,14 @@ export function pruneEnded(
   ended: readonly EndedTenure[],
   now: number,
   age: { readonly inFlightMs: number; readonly spentKeyMs: number },
-): EndedTenure[] {
-  const kept = ended.filter((tenure, index) => {
+): readonly EndedTenure[] {
+  const isKept = (tenure: EndedTenure, index: number): boolean => {
     const since = now - tenure.releasedAt;
     return index === 0 || since < age.inFlightMs || (index < ENDED_MAX && since < age.spentKeyMs);
-  });
+  };
+  // The same list when nothing changes: then nobody has to compare or store it.
+  if (ended.every((tenure, index) => isKept(tenure, index) && (index === 0 || isBare(tenure)))) return ended;
+  const kept = ended.filter(isKept);
   // Only the newest is shown to people; of the others the key is all that matters.
   return kept.map((tenure, index) => (index === 0 ? tenure : withoutAttributes(tenure)));
 }
@@ -126,7 +132,14 @@ export function pastOf(
   };
 }
 
+function isBare({ attributes, alternateAttributes }: EndedTenure): boolean {
+  if (alternateAttributes !== undefined) return false;
+  for (const _name in attributes) return false;
+  return true;
+}
+
 function withoutAttributes(tenure: EndedTenure): EndedTenure {
+  if (isBare(tenure)) return tenure;
   const { alternateAttributes: _dropped, ...rest } = tenure;
   return { ...rest, attributes: {} };
 }

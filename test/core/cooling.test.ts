@@ -1,11 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { BlockCounts } from "../../src/core/allocation.ts";
-import { agedCounts, COOLING_STEPS_MAX, coolingSteps } from "../../src/core/cooling.ts";
+import { agedCounts, COOLING_STEPS_MAX, type CoolingStep, coolingStepsOf } from "../../src/core/cooling.ts";
 
 const times = fc.array(fc.record({ at: fc.integer({ min: 1, max: 500 }), isReserved: fc.boolean() }), {
   maxLength: 200,
 });
+
+function coolingSteps(all: readonly { readonly at: number; readonly isReserved: boolean }[]): CoolingStep[] {
+  const sorted = all.toSorted((one, other) => one.at - other.at);
+  const at = (place: number) => sorted[place]?.at ?? Number.NaN;
+  return coolingStepsOf(sorted.length, at, (place) => sorted[place]?.isReserved !== true);
+}
 
 describe("steps of cooling", () => {
   test("few steps hold every address, none before its time", () => {

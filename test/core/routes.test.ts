@@ -85,7 +85,7 @@ describe("what a block lends", () => {
       now += 10;
       const draft = new BlockDraft(state, cidr(target.block), now, times);
       const answer = work(draft);
-      const changed = noteBorrowed(state, draft);
+      const changed = noteBorrowed(draft);
       state = applyChanges(state, draft.changes());
       return { answer, changed, set: borrowedAddresses(draft), version: draft.header?.borrowedVersion ?? 0 };
     };

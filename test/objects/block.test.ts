@@ -295,7 +295,8 @@ describe("storage", () => {
   });
 
   test.each([
-    ["a text where a number belongs", "UPDATE ordinals SET number = 'many'", "cannot store TEXT"],
+    ["a text where a number belongs", "UPDATE ordinals SET number = 'many'", "datatype mismatch"],
+    ["a text where a time belongs", "UPDATE ordinals SET at = 'now'", "cannot store TEXT"],
     ["an allocated row without a tenure", "UPDATE ordinals SET current = NULL", "CHECK"],
     ["a released row with one", "UPDATE ordinals SET state = 'released'", "CHECK"],
     ["a number below one", "UPDATE ordinals SET number = 0", "CHECK"],

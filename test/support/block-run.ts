@@ -10,11 +10,11 @@ import {
   type BlockHeader,
   type BlockState,
   blockState,
-  countBlock,
   ordinalState,
 } from "../../src/core/block.ts";
 import { claim, noteRetired, releaseAffinity, retire } from "../../src/core/block-affinity.ts";
 import { allocate, reuse, undo } from "../../src/core/block-allocate.ts";
+import { countBlock } from "../../src/core/block-counts.ts";
 import type { AllocateItem, BlockPolicy } from "../../src/core/block-messages.ts";
 import { holds, releaseAddress, releaseHandle } from "../../src/core/block-release.ts";
 import { addressAt, type Cidr, containsAddress, formatCidr, ordinalOf, size } from "../../src/core/cidr.ts";
@@ -29,8 +29,16 @@ const EPOCHS = 2 ** 32;
 
 type Of<T extends Command["type"]> = Extract<Command, { type: T }>;
 
+export interface BlockRunOptions {
+  /** Looks at the state after each command. */
+  readonly afterEach?: (draft: BlockDraft, policy: BlockPolicy) => void;
+  /** Each decision is made and discarded before it is made. */
+  readonly isRehearsed?: boolean;
+}
+
 export class BlockRun {
   readonly cidr: Cidr;
+  readonly #options: BlockRunOptions;
   readonly model: BlockModel;
   readonly #ledger = new Ledger();
   #clock = BEGIN;
@@ -44,8 +52,9 @@ export class BlockRun {
   #state: BlockState = blockState(undefined, []);
   readonly #told: { handle: string; key: string; addresses: { address: string; touch: number }[] }[] = [];
 
-  constructor(cidr: Cidr) {
+  constructor(cidr: Cidr, options: BlockRunOptions = {}) {
     this.cidr = cidr;
+    this.#options = options;
     this.model = new BlockModel({
       block: formatCidr(cidr),
       family: cidr.family,
@@ -258,11 +267,14 @@ export class BlockRun {
   /** Decides, stores as the object does, and takes the state on. */
   #decide<T>(decide: (draft: BlockDraft) => T): T {
     const draft = new BlockDraft(this.#state, this.cidr, this.#clock, TIMES);
+    const rehearsed = this.#options.isRehearsed === true ? [decide(draft)] : [];
+    if (rehearsed.length > 0) draft.discard();
     const answer = decide(draft);
+    for (const one of rehearsed) expect(answer).toEqual(one);
     const changes = draft.changes();
     if (changes.dropped) this.#stored.rows.clear();
     if (changes.header !== undefined) this.#stored.header = JSON.stringify(changes.header);
-    for (const row of changes.rows) this.#stored.rows.set(row.ordinal, JSON.stringify(row));
+    for (const { row } of changes.rows) this.#stored.rows.set(row.ordinal, JSON.stringify(row));
     this.#state = applyChanges(this.#state, changes);
     return answer;
   }
@@ -279,6 +291,7 @@ export class BlockRun {
   #check(): void {
     const draft = new BlockDraft(this.#state, this.cidr, this.#clock, TIMES);
     this.model.clock = this.#clock;
+    this.#options.afterEach?.(draft, this.#policy);
     const { cooldownMs } = this.#policy;
     const states = this.model.slots.map(({ ordinal }) => ordinalState(draft, ordinal, cooldownMs));
     expect(states).toEqual(this.model.slots.map((slot) => this.model.stateOf(slot, cooldownMs)));
