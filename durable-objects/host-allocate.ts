@@ -9,7 +9,7 @@ import { type Family, type Rejection, rejection, type Shortfall } from "../src/c
 import { invariant } from "../src/core/invariant.ts";
 import { CONSIDERED_EXPLANATION_MAX, IN_PROGRESS_RETRY_AFTER_SECONDS } from "../src/core/limits.ts";
 import { boundConsidered, interfacePrefix } from "../src/core/placement.ts";
-import type { CompiledPolicy } from "../src/core/policy.ts";
+import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import { err, ok, type Result } from "../src/core/result.ts";
 import type {
   AllocateRefusal,
@@ -20,7 +20,7 @@ import type {
 } from "../src/rpc/host.ts";
 import type { HostAffinities } from "./host-affinities.ts";
 import { HostAttempt } from "./host-attempt.ts";
-import { again, blockTarget, type HostContext } from "./host-context.ts";
+import { again, blockTarget, type HostContext, poolTarget } from "./host-context.ts";
 import type { HostLooks } from "./host-looks.ts";
 import { HostSearch, type SearchResult } from "./host-search.ts";
 
@@ -201,9 +201,29 @@ async function undoAll(
     const addresses = records.map(({ address, touch }) => ({ address, touch }));
     const message = { ...blockTarget(pool, block), handle, key: `${host}/${key}`, addresses };
     const answer = await again(parts.host, () => parts.host.runtime.ports.block(block).undo(message));
-    return answer.kind === "answered";
+    if (answer.kind !== "answered") return false;
+    noteUndone(parts.host, pool, block, answer.value.undone.length);
+    return true;
   });
   return (await Promise.all(undone)).every((isDone) => isDone);
+}
+
+/** What was put back can be had again: no other block is claimed for want of it. */
+function noteUndone(host: HostContext, pool: CompiledPool, block: string, undone: number): void {
+  const now = host.runtime.now();
+  const counts = host.memory.hint(block)?.counts;
+  if (counts === undefined || undone === 0) return;
+  const { allocated, free, available, borrowed } = counts;
+  const isOwn = host.memory.affinities.get(block)?.state === "confirmed";
+  const after = {
+    ...counts,
+    allocated: allocated - undone,
+    free: free + undone,
+    available: available + undone,
+    borrowed: isOwn ? borrowed : borrowed - undone,
+  };
+  host.memory.note(block, after, now);
+  host.reports.changed(poolTarget(pool), block, after);
 }
 
 function shortage(request: HostAllocateRequest, short: readonly Short[]): AllocateRefusal {
