@@ -10,6 +10,9 @@ const HOSTS = 50;
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 2);
 const WARM_UP_SECONDS = 0.5;
+/** A process that has just begun has not compiled its code: that is not what a service of days costs. */
+const FIRST_WARM_UP_SECONDS = 4;
+const WARM_UP_CLIENTS = 64;
 
 const COLUMNS: readonly Column[] = [
   { title: "clients", width: 7, digits: 0 },
@@ -83,6 +86,7 @@ async function compare(target: Target): Promise<void> {
   console.log(`Medians of ${ROUNDS} interleaved rounds of ${SECONDS} s. Ratios: rate to the no-op's,`);
   console.log("rate to the durable write's, and p50 to the durable write's.\n");
   console.log(head(COLUMNS));
+  for (const { call } of subjects(target)) await measure(call, WARM_UP_CLIENTS, FIRST_WARM_UP_SECONDS);
   for (const clients of [1, 16, 64]) {
     const all = subjects(target);
     const [noOp, floor] = all;

@@ -2,6 +2,7 @@
  * The composition root of the benchmark: the deployed service plus two routes to compare with.
  * May import: everything. Rule: it is never part of what is deployed.
  */
+import { Hono } from "hono";
 import { SweepObject as DeployedSweep } from "../durable-objects/sweep.ts";
 import service from "../src/index.ts";
 
@@ -23,14 +24,20 @@ interface BenchEnv extends Omit<Env, "SWEEP"> {
   readonly SWEEP: DurableObjectNamespace<SweepObject>;
 }
 
+/** Through the same router as the service, and with JSON read and written: what any request costs at least. */
+const routes = new Hono<{ Bindings: BenchEnv }>()
+  .post("/bench/noop", async (c) => c.json(await c.req.json()))
+  .post("/bench/write/:name", async (c) => {
+    await c.req.json();
+    const { SWEEP } = c.env;
+    return c.json({ n: await SWEEP.get(SWEEP.idFromName(c.req.param("name"))).bump() });
+  });
+
 export default {
   async fetch(request, env, ctx) {
-    const { pathname } = new URL(request.url);
-    if (pathname === "/bench/noop") return Response.json(await request.json());
-    if (pathname.startsWith("/bench/write/")) {
-      await request.json();
-      return Response.json({ n: await env.SWEEP.get(env.SWEEP.idFromName(pathname)).bump() });
-    }
-    return await service.fetch(request as never, env as never, ctx);
+    const isOwn = request.url.includes("/bench/");
+    return isOwn
+      ? await routes.fetch(request, env, ctx)
+      : await service.fetch(request as never, env as never, ctx);
   },
 } satisfies ExportedHandler<BenchEnv>;
