@@ -11,6 +11,10 @@ test("it takes its addresses from as many other blocks as it needs", async () =>
   const { cluster } = scene.deployed.ports;
   await scene.world.during(cluster().patchPool({ name: "default", patch, by: "test" }));
   const got = await scene.world.during(scene.allocate("a", { handle: "wide", v4: 3 }));
-  expect(got.kind === "ok" && got.addresses.map(({ block }) => block.slice(-3))).toEqual(["/32", "/32", "/32"]);
+  expect(got.kind === "ok" && got.addresses.map(({ block }) => block.slice(-3))).toEqual([
+    "/32",
+    "/32",
+    "/32",
+  ]);
   expect(findings(scene)).toEqual([]);
 });
