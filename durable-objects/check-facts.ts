@@ -16,7 +16,8 @@ import type { Runtime } from "./runtime.ts";
 /** Blocks of one question to a Pool. */
 const ENTRIES_PER_CALL = 1_024;
 
-let compiled: { readonly policy: CompiledPolicy } | undefined;
+/** The policy as it was read last: texts are read once per version. */
+const compiled = new WeakMap<Runtime, CompiledPolicy>();
 
 export class CheckFacts {
   readonly runtime: Runtime;
@@ -26,8 +27,9 @@ export class CheckFacts {
   constructor(runtime: Runtime, calls: CheckCalls, policy: Policy) {
     this.runtime = runtime;
     this.calls = calls;
-    if (compiled?.policy.version !== policy.version) compiled = { policy: compilePolicy(policy) };
-    this.policy = compiled.policy;
+    const known = compiled.get(runtime);
+    this.policy = known?.version === policy.version ? known : compilePolicy(policy);
+    compiled.set(runtime, this.policy);
   }
 
   get cooldownMs(): number {

@@ -140,7 +140,9 @@ export class CheckMend {
     if (tasks !== undefined) return { ...NOTHING, tasks };
     if (looks >= LOOKS_MAX) {
       const finding = { problem: "host_no_answer", host } as const;
-      return { ...NOTHING, findings: [{ name: findingName(finding), finding }] };
+      const name = findingName(finding);
+      const repaired = this.#repair ? [{ name, isRepaired: false }] : [];
+      return { tasks: [], findings: [{ name, finding }], repaired };
     }
     const task = { kind: "host", host, looks: looks + 1 } as const;
     return { ...NOTHING, tasks: [{ name: `host ${host}`, dueInMs: SETTLE_MS, task }] };

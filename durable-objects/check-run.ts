@@ -128,12 +128,10 @@ export class CheckRun {
     this.#commit(check, (current) => {
       for (const { name } of done) this.#rows.dropTask(name);
       this.#keepTasks(mended.tasks);
-      for (const { name, isRepaired } of mended.repaired) this.#rows.noteRepair(current, name, isRepaired);
+      const kept = this.#keepFindings(current, mended.findings);
+      for (const { name, isRepaired } of mended.repaired) this.#rows.noteRepair(kept, name, isRepaired);
       const repaired = mended.repaired.filter(({ isRepaired }) => isRepaired).length;
-      return {
-        ...this.#keepFindings(current, mended.findings),
-        repaired: current.repaired + repaired,
-      };
+      return { ...kept, repaired: kept.repaired + repaired };
     });
   }
 

@@ -36,8 +36,9 @@ export async function awaitCheck(scene: Scene, id: string): Promise<Checked> {
 }
 
 export async function readCheck(scene: Scene, id: string): Promise<Checked> {
-  const sweep = scene.deployed.ports.sweep();
-  const { view, findings } = await scene.world.during(sweep.getCheck({ id, limit: 1_000 }));
+  const read = () => scene.deployed.ports.sweep().getCheck({ id, limit: 1_000 });
+  // The Sweep may be cut off while it is asked.
+  const { view, findings } = await scene.world.during(read()).catch(() => scene.world.during(read()));
   if (view === undefined) throw new Error(`there is no check ${id}`);
   return { view, findings };
 }

@@ -257,6 +257,15 @@ export class World {
     record.database.commit();
   }
 
+  /** Drops an object's alarm, as the platform does with one that failed too often; its memory is lost. */
+  loseAlarm(objectName: string): void {
+    this.scheduler.note(`lose the alarm of ${objectName}`);
+    const record = this.#objects.record(objectName);
+    record.evict("silent");
+    record.database.setAlarm(null);
+    record.database.commit();
+  }
+
   alarmOf(objectName: string): number | null {
     return this.#objects.record(objectName).database.alarm;
   }
