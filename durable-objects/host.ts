@@ -6,6 +6,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { BlockCounts } from "../src/core/allocation.ts";
 import { type Rejection, rejection } from "../src/core/errors.ts";
 import { err, ok, type Result } from "../src/core/result.ts";
+import { sharedSleep } from "../src/platform/shared-timer.ts";
 import type * as rpc from "../src/rpc/host.ts";
 import { HostAffinities } from "./host-affinities.ts";
 import { allocateFor, placed } from "./host-allocate.ts";
@@ -61,18 +62,18 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
 
   constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
     super(ctx, env);
-    this.#runtime = runtime;
+    this.#runtime = { ...runtime, sleep: sharedSleep(runtime) };
     this.#store = new Store(ctx.storage, HOST_MIGRATIONS);
     this.#memory = new HostMemory(this.#store);
     const arm = (at: number): void => this.#arm(at);
-    const confirmations = new HostConfirmations(runtime, this.#memory, arm);
-    const reports = new HostReports(runtime, confirmations);
-    const lanes = new HostLanes(runtime);
-    const refresh = new HostRefresh(this.#memory, runtime, reports);
-    const parts = { memory: this.#memory, runtime, reports, confirmations, lanes, refresh };
+    const confirmations = new HostConfirmations(this.#runtime, this.#memory, arm);
+    const reports = new HostReports(this.#runtime, confirmations);
+    const lanes = new HostLanes(this.#runtime);
+    const refresh = new HostRefresh(this.#memory, this.#runtime, reports);
+    const parts = { memory: this.#memory, runtime: this.#runtime, reports, confirmations, lanes, refresh };
     this.#context = { store: this.#store, ...parts };
     this.#readiness = new HostReadiness(this.#context);
-    this.#refusals = new HostRefusals(runtime);
+    this.#refusals = new HostRefusals(this.#runtime);
     this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
     this.#removal = new HostRemoval(this.#context, this.#affinities, arm);
   }
