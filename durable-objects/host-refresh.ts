@@ -20,6 +20,9 @@ type Shared = Pick<HostContext, "memory" | "runtime" | "reports">;
 export class HostRefresh {
   readonly #host: Shared;
   readonly #running = new Map<string, Promise<void>>();
+  /** What was full under another policy may not be under this one: figures from before are not believed. */
+  #version: number | undefined;
+  #since = 0;
 
   constructor(memory: HostMemory, runtime: Runtime, reports: HostReports) {
     this.#host = { memory, runtime, reports };
@@ -27,6 +30,10 @@ export class HostRefresh {
 
   /** Renews the figures of blocks that nobody has heard of for a while; one that does not answer stays as it is. */
   async beforeClaim(pools: readonly CompiledPool[], policy: CompiledPolicy): Promise<void> {
+    if (policy.version !== this.#version) {
+      this.#version = policy.version;
+      this.#since = this.#host.runtime.now();
+    }
     await Promise.all(pools.map((pool) => this.#round(pool, policy)));
   }
 
@@ -45,7 +52,7 @@ export class HostRefresh {
 
   #due(pool: CompiledPool): string[] {
     const { memory, runtime } = this.#host;
-    const oldest = runtime.now() - FRESH_MS;
+    const oldest = Math.max(runtime.now() - FRESH_MS, this.#since);
     const due: string[] = [];
     for (const { block, seenAt } of memory.longestUnheard()) {
       // In the order in which they were heard: whoever comes next is younger still.
