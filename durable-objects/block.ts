@@ -13,7 +13,7 @@ import {
   recordOf,
 } from "../src/core/block.ts";
 import { claim, noteRetired, releaseAffinity, retire, retireDueAt } from "../src/core/block-affinity.ts";
-import { allocateAll, reuse, type Uncounted, undo } from "../src/core/block-allocate.ts";
+import { allocateAll, reuse, traceKey, type Uncounted, undo } from "../src/core/block-allocate.ts";
 import { auditBlock } from "../src/core/block-audit.ts";
 import { countBlock, countRoom } from "../src/core/block-counts.ts";
 import { inspect } from "../src/core/block-inspect.ts";
@@ -243,7 +243,8 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     const { changes, draft } = decision;
     for (const { row, before } of changes.rows) {
       for (const { handle, key } of forgottenKeys(before, row, draft.now, this.#times.spentKeyMs)) {
-        this.#tellSpent(block, handle, key);
+        // What it still holds keeps the key alive: release by handle must go on finding that.
+        if (traceKey(draft, handle, key).held.length === 0) this.#tellSpent(block, handle, key);
       }
     }
     return decision;
