@@ -121,6 +121,8 @@ export class HostSearch {
     this.#pools = choice.ok ? choice.value.considered : choice.error.considered;
     if (choice.ok) this.#affinities.surrender.begin(this.#searcher(policy, choice.value.pools));
     if (this.#isShut && choice.ok) return await this.#partReplayed(policy, choice.value);
+    const told = this.#host.refresh.begin(this.#request.host, choice.ok ? choice.value.pools : [], policy);
+    if (told !== undefined) await told;
     const roomy = choice.ok ? this.#seats.roomy(choice.value.pools) : [];
     const hasRoom = roomy.some((seat) => this.#seats.mayHaveRoom(seat));
     if (!hasRoom) {
