@@ -3,32 +3,26 @@
  * May import: core, rpc, platform. Rule: hints choose the order, only the block decides.
  */
 import { parseAddress } from "../src/core/address.ts";
-import { type Considered, type Family, rejection, type Shortfall } from "../src/core/errors.ts";
-import { CONSIDERED_REFUSAL_MAX } from "../src/core/limits.ts";
-import { boundConsidered, earliest, type SearchEnd, shortageCode, toldPools } from "../src/core/placement.ts";
+import { type Considered, type Family, rejection } from "../src/core/errors.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import { choosePools, type NoPool, type PoolChoice } from "../src/core/pool-choice.ts";
 import type { HostAllocateRequest } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
 import type { AttemptRefusal, HostAttempt, Seat, SeatResult } from "./host-attempt.ts";
-import { HostBorrowing, type OthersResult } from "./host-borrowing.ts";
+import { HostBorrowing } from "./host-borrowing.ts";
+import { HostClaims } from "./host-claims.ts";
 import { blockConsidered, blockMet } from "./host-considered.ts";
 import { type HostContext, poolTarget } from "./host-context.ts";
 import type { HostLooks } from "./host-looks.ts";
-import { HostSeats, isRowOf } from "./host-seats.ts";
+import { HostSeats } from "./host-seats.ts";
+import { HostShortage, type Short } from "./host-shortage.ts";
 import type { Searcher } from "./host-surrender.ts";
-import type { Affinity } from "./storage/host-rows.ts";
 
-/** How a search ended. `short`: definitely not enough; what was created can be undone. */
+/** How a search ended. */
 export type SearchResult =
   | { readonly kind: "complete" }
-  | {
-      readonly kind: "short";
-      readonly shortfall: Shortfall;
-      readonly pool?: string;
-      readonly end?: SearchEnd & { owned: number; cap: number };
-    }
+  | Short
   | { readonly kind: "refused"; readonly refusal: AttemptRefusal };
 
 /** Own blocks whose figures say that they are full are asked in lots of so many. */
@@ -40,7 +34,8 @@ type Unheard = "pool" | "block" | "host";
 /** Changes of policy that one request follows. */
 const RESTARTS_MAX = 4;
 
-type Step =
+/** Whether a search goes on after what it has just done. */
+export type Step =
   | "complete"
   | "go_on"
   | { readonly kind: "refused"; readonly refusal: AttemptRefusal }
@@ -59,6 +54,8 @@ export class HostSearch {
   #blocks: Considered[] = [];
   #asked = new Set<string>();
   readonly #seats: HostSeats;
+  readonly #claims: HostClaims;
+  readonly #shortage: HostShortage;
   #isShut = false;
   /** Somebody who was asked did not answer: then "there is none" is not known. */
   #unheard: Unheard | undefined;
@@ -80,6 +77,8 @@ export class HostSearch {
     this.#request = request;
     this.#family = attempt.wish.family;
     this.#seats = new HostSeats(parts.host, attempt.wish.family);
+    this.#claims = new HostClaims(parts, attempt, this.#seats, request);
+    this.#shortage = new HostShortage(parts.host, attempt, this.#seats, request);
     this.#labels = labels;
     this.#looks = parts.looks;
     this.#borrowing = new HostBorrowing(parts.host, parts.enrol, attempt, parts.looks);
@@ -157,28 +156,9 @@ export class HostSearch {
 
   async #partReplayed(policy: CompiledPolicy, { pools, considered }: PoolChoice): Promise<SearchResult> {
     const others = await this.#borrowing.survey(pools, policy);
-    const cap = policy.cap(this.#request.maxBlocksPerHost);
-    const nextFreeAt = earliest([this.#seats.nextFreeAt(pools), others.nextFreeAt]);
-    const end: SearchEnd = {
-      capReached: this.#seats.rows() >= cap,
-      autoAllocateOff: !policy.config.autoAllocateBlocks,
-      strict: policy.config.strictAffinity,
-      othersHaveRoom: others.haveRoom,
-      ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
-    };
-    return this.#shortWith(end, cap, considered, others);
-  }
-
-  /** Short of addresses in pools that might have served. */
-  #shortWith(
-    end: SearchEnd,
-    cap: number,
-    pools: readonly Considered[],
-    { considered, roomElsewhere }: OthersResult,
-  ): SearchResult {
-    const ended = { ...end, owned: this.#seats.rows(), cap };
-    const told = toldPools(pools, this.#request.host, ended, roomElsewhere);
-    return this.#short(shortageCode(end), [...told, ...this.#blocks, ...considered], ended);
+    const capReached = this.#seats.rows() >= policy.cap(this.#request.maxBlocksPerHost);
+    const met = { considered, blocks: this.#blocks, others };
+    return this.#shortage.searched({ policy, pools, ...met, capReached, mayBorrow: true });
   }
 
   /** The hints know no more: ask the own blocks, claim, borrow. */
@@ -189,33 +169,26 @@ export class HostSearch {
   ): Promise<SearchResult | { readonly kind: "policy_changed" }> {
     const { policy } = leased;
     await this.#affinities.surrender.settle(this.#searcher(policy, pools));
-    await this.#recoverRows(leased, pools);
+    await this.#claims.recoverRows(leased, pools);
     await this.#host.refresh.beforeClaim(pools, policy);
     const heard = await this.#visitRoomy(pools, policy);
     if (heard !== "go_on") return finish(heard);
-    const claims = await this.#claimBlocks(leased, pools);
+    const visit = (seat: Seat) => this.#visit(seat, policy);
+    const claims = await this.#claims.run(leased, pools, visit, (one) => this.#blocks.push(one));
     if (claims.step !== "go_on") return finish(claims.step);
     const askedAll = await this.#askOwn(pools, policy);
     if (askedAll !== "go_on") return finish(askedAll);
     const mayBorrow = !claims.capReached && policy.config.autoAllocateBlocks && !policy.config.strictAffinity;
     const others = mayBorrow
-      ? await this.#borrowing.borrow(pools, policy, (seat) => this.#visit(seat, policy))
+      ? await this.#borrowing.borrow(pools, policy, visit)
       : await this.#borrowing.survey(pools, policy);
     if (others.step !== "go_on") return finish(others.step);
     const unheard = this.#unheard ?? (others.isComplete ? undefined : "pool");
     if (unheard !== undefined) {
       return { kind: "refused", refusal: rejection("overloaded", { where: unheard }, 1) };
     }
-    const cap = policy.cap(this.#request.maxBlocksPerHost);
-    const nextFreeAt = earliest([this.#seats.nextFreeAt(pools), mayBorrow ? others.nextFreeAt : undefined]);
-    const end: SearchEnd = {
-      capReached: claims.capReached,
-      autoAllocateOff: !policy.config.autoAllocateBlocks,
-      strict: policy.config.strictAffinity,
-      othersHaveRoom: others.haveRoom,
-      ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
-    };
-    return this.#shortWith(end, cap, considered, others);
+    const met = { considered, blocks: this.#blocks, others };
+    return this.#shortage.searched({ policy, pools, ...met, capReached: claims.capReached, mayBorrow });
   }
 
   /** Refuses only under a lease: what was known before may have ended. */
@@ -246,7 +219,7 @@ export class HostSearch {
     const leased = await this.#lease();
     if (leased === undefined) return { kind: "refused", refusal: this.#noPolicy() };
     if (leased.policy.version !== policy.version) return { kind: "policy_changed" };
-    return this.#short(no.code, no.considered, undefined, no.pool);
+    return this.#shortage.withoutPool(no.code, no.considered, no.pool);
   }
 
   async #visit(seat: Seat, policy: CompiledPolicy): Promise<Step> {
@@ -254,21 +227,11 @@ export class HostSearch {
     const take = () => this.#attempt.take(seat, policy);
     const result = await this.#host.memory.visiting(seat.block, Math.max(1, this.#attempt.missing), take);
     this.#consider(seat, result);
-    if (result.kind === "got" && seat.isOwn) this.#noteServed(seat, policy);
-    if (result.kind === "lost" && seat.isOwn) await this.#recoverLost(seat.block);
+    if (result.kind === "got" && seat.isOwn) this.#claims.noteServed(seat, policy);
+    // When it is the host's own again it is asked again, before another one is claimed.
+    const isBack = result.kind === "lost" && seat.isOwn && (await this.#claims.recoverLost(seat.block));
+    if (isBack) this.#asked.delete(seat.block);
     return await this.#follow(result, policy);
-  }
-
-  /** A burst claims its next block while this one still has room. */
-  #noteServed({ pool }: Seat, policy: CompiledPolicy): void {
-    if (!policy.config.autoAllocateBlocks || this.#request.hostReserved !== undefined) return;
-    const cap = policy.cap(this.#request.maxBlocksPerHost);
-    const wish = () => {
-      const leased = this.#host.runtime.policy.held(this.#host.runtime.now());
-      const isUnder = leased?.policy.version === policy.version && this.#seats.rows() < cap;
-      return leased !== undefined && isUnder ? this.#claimWish(leased, pool, cap) : undefined;
-    };
-    this.#affinities.ahead.served(wish, pool, this.#attempt.wish.count);
   }
 
   async #follow(result: SeatResult, policy: CompiledPolicy): Promise<Step> {
@@ -353,88 +316,8 @@ export class HostSearch {
     return false;
   }
 
-  async #claimBlocks(
-    leased: LeasedPolicy,
-    pools: readonly CompiledPool[],
-  ): Promise<{ step: Step; capReached: boolean }> {
-    const { policy } = leased;
-    const cap = policy.cap(this.#request.maxBlocksPerHost);
-    const reached = { step: "go_on", capReached: true } as const;
-    if (this.#seats.rows() >= cap) return reached;
-    if (!policy.config.autoAllocateBlocks) return { step: "go_on", capReached: false };
-    for (const pool of pools) {
-      // Ends: each round adds a row under the cap, or leaves the pool.
-      while (this.#seats.rows() < cap && !this.#looks.isWithoutBlock(policy, pool)) {
-        const claimed = await this.#affinities.claim(this.#claimWish(leased, pool, cap));
-        if (claimed.kind === "over_cap") return reached;
-        // Nobody knows whether this pool has a block: the next pool's turn has not come.
-        if (claimed.kind === "unsettled") {
-          const refusal = rejection("overloaded", { where: claimed.where }, 1);
-          return { step: { kind: "refused", refusal }, capReached: false };
-        }
-        if (claimed.kind === "none") this.#withoutBlock(policy, pool, claimed.young);
-        if (claimed.kind !== "claimed") break;
-        const seat: Seat = { pool, block: claimed.block, isOwn: true };
-        // Shared with others: those who came first have filled it.
-        if (claimed.counts.available > 0 && !this.#seats.mayHaveRoom(seat)) continue;
-        const before = this.#attempt.missing;
-        const step = await this.#visit(seat, policy);
-        if (step !== "go_on") return { step, capReached: false };
-        // A new block that has no usable address: more of the same would only be wasted. One that others
-        // have filled in the meantime is no reason to stop.
-        const counts = this.#host.memory.hint(claimed.block)?.counts;
-        const isUnusable = counts === undefined || (counts.allocated === 0 && counts.cooling === 0);
-        if (this.#attempt.missing === before && isUnusable) break;
-      }
-    }
-    return this.#seats.rows() >= cap ? reached : { step: "go_on", capReached: false };
-  }
-
-  #withoutBlock(
-    policy: CompiledPolicy,
-    pool: CompiledPool,
-    young: readonly { readonly block: string; readonly owner: string }[] = [],
-  ): void {
-    this.#looks.noteWithoutBlock(policy, pool);
-    for (const { block, owner } of young) {
-      const seat = { pool, block, owner, isOwn: false };
-      this.#blocks.push(blockMet(seat, this.#request.host, "skipped", "reclaim_too_young"));
-    }
-  }
-
-  #claimWish(leased: LeasedPolicy, pool: CompiledPool, cap: number) {
-    const { host, hostReserved, deadlineAt } = this.#request;
-    const ends = this.#family === 4 ? hostReserved?.ipv4 : hostReserved?.ipv6;
-    return {
-      owner: host,
-      pool,
-      leased,
-      cap,
-      ...(ends === undefined ? {} : { hostReserved: ends }),
-      ...(deadlineAt === undefined ? {} : { deadlineAt }),
-    };
-  }
-
   #searcher(policy: CompiledPolicy, pools: readonly CompiledPool[]): Searcher {
     return { owner: this.#request.host, labels: this.#labels, family: this.#family, policy, pools };
-  }
-
-  /** Rows that an interrupted claim or release left behind; those of pools that have gone too: caps count them. */
-  async #recoverRows(leased: LeasedPolicy, pools: readonly CompiledPool[]): Promise<void> {
-    const isOver = (row: Affinity) => !leased.policy.pools.some((pool) => isRowOf(row, pool));
-    const left = [...this.#host.memory.affinities.values()].filter(
-      (row) => row.state !== "confirmed" && (pools.some((pool) => isRowOf(row, pool)) || isOver(row)),
-    );
-    await Promise.all(left.map((row) => this.#affinities.recover(row, this.#request.host, leased)));
-  }
-
-  async #recoverLost(block: string): Promise<void> {
-    const row = this.#affinities.lose(block);
-    const leased = await this.#lease();
-    if (row === undefined || leased === undefined) return;
-    const recovered = await this.#affinities.recover(row, this.#request.host, leased);
-    // It is the host's own again, so it is asked again before another one is claimed.
-    if (recovered.kind === "claimed") this.#asked.delete(block);
   }
 
   #consider(seat: Seat, result: SeatResult): void {
@@ -444,32 +327,6 @@ export class HostSearch {
     if (result.kind !== "lost") return;
     const owner = result.owner === undefined ? {} : { owner: result.owner };
     this.#blocks.push(blockMet({ ...seat, isOwn: false, ...owner }, host, "skipped", "owned_by_other"));
-  }
-
-  #short(
-    code: Shortfall["code"],
-    all: readonly Considered[],
-    end?: SearchEnd & { owned: number; cap: number },
-    pool?: string,
-  ): SearchResult {
-    const { considered, omitted } = boundConsidered(all, CONSIDERED_REFUSAL_MAX);
-    const { count } = this.#attempt.wish;
-    const wait = end?.nextFreeAt === undefined ? undefined : end.nextFreeAt - this.#host.runtime.now();
-    const shortfall: Shortfall = {
-      family: this.#family,
-      requested: count,
-      allocated: this.#attempt.got.length,
-      code,
-      ...(wait === undefined ? {} : { retryAfterSeconds: Math.max(1, Math.ceil(wait / 1000)) }),
-      considered,
-      consideredOmitted: omitted,
-    };
-    return {
-      kind: "short",
-      shortfall,
-      ...(pool === undefined ? {} : { pool }),
-      ...(end === undefined ? {} : { end }),
-    };
   }
 
   #poolRequest() {
