@@ -1,0 +1,94 @@
+/**
+ * Where the leak collector ends a case otherwise than upstream, on purpose: the one table.
+ * May import: nothing of the judgement. Rule: an entry that a case does not need fails that case.
+ */
+import type { Expectation } from "./leak-vocabulary.ts";
+
+export interface LeakDeviation {
+  readonly reason: string;
+  /** What single steps (from 0) are expected to give here; `undefined` where a step is not asked about. */
+  readonly steps: Readonly<Record<number, Expectation>>;
+}
+
+export const LEAK_DEVIATIONS: Readonly<Record<string, LeakDeviation>> = {
+  "gc-valid-006": {
+    reason: "a matching reported address wins over a node that differs (recommended by the case)",
+    steps: { 0: { candidates: [] }, 1: { released: [] } },
+  },
+  "gc-class-004": {
+    reason: "there are no allocations without a handle: the case begins without one",
+    steps: { 1: { allocated: [] } },
+  },
+  "gc-class-008": {
+    reason:
+      "a block with nothing but reserved addresses is empty (recommended by the case); the last one goes",
+    steps: {
+      1: { blocks_released: ["10.0.0.8/29"], blocks_left: ["10.0.0.0/29"] },
+      2: { blocks_left: ["10.0.0.0/29"] },
+    },
+  },
+  "gc-grace-011": {
+    reason: "an allocation touched less than 120 s before the evidence was taken is unknown (design 3.8)",
+    steps: { 3: { candidates: [] }, 4: { candidates: ["10.0.0.1"], released: [] } },
+  },
+  "gc-seq-003": {
+    reason: "the block answers for each address; the others are released (recommended by the case)",
+    steps: { 2: { released: ["10.0.0.2", "10.0.0.5"], allocated: ["10.0.0.1"], result: "ok" } },
+  },
+  "gc-tunnel-004": {
+    reason: "whether a host exists is one fact: a record that is left of it is no second life (design 3.8)",
+    steps: {
+      0: { released: ["10.0.0.0"], nodes_failed: [], nodes_released: ["calinode"], result: "ok" },
+      2: { released: [], nodes_released: [] },
+    },
+  },
+  "gc-node-011": {
+    reason:
+      "a block that lent addresses loses its owner and goes with its last address (recommended by the case)",
+    steps: {
+      0: { nodes_failed: [], nodes_released: ["node-b"], result: "ok" },
+      2: { nodes_released: [] },
+    },
+  },
+  "gc-node-013": {
+    reason: "what failed is taken up again at the next pass (recommended by the case)",
+    steps: { 3: { nodes_released: ["dead"], blocks_left: [] }, 4: { nodes_released: [] } },
+  },
+  "gc-node-016": {
+    reason: "what is told of a node marks the host that it is here (recommended by the case)",
+    steps: { 2: { candidates: ["10.0.0.1"], nodes_released: [] } },
+  },
+  "gc-block-009": {
+    reason: "one block of each family stays with a host (issue: keep one per host and family)",
+    steps: { 1: { blocks_released_count: 0, blocks_left_count: 2 } },
+  },
+  "gc-cold-004": {
+    reason: "free is derived from time: there is no phase that could fail (design 3.4)",
+    steps: { 1: { nodes_released: ["n1", "n2"], result: "ok" } },
+  },
+};
+
+/** Cases that are marked as to be done otherwise, and end as written all the same: what was decided. */
+export const ENDS_AS_WRITTEN: Readonly<Record<string, string>> = {
+  "gc-valid-011": "a look-up that failed freezes a suspicion; here there is none yet",
+  "gc-valid-012": "a replacement freezes where its uid differs; the pods of this case have none",
+  "gc-class-005": "what belongs to no host is never judged",
+  "gc-class-006": "the handle is held with a reason, and looked at again by the next audit",
+  "gc-vm-004": "the grace says how long, not whether: pausing the collector is what covers machines too",
+  "gc-vm-005": "the grace says how long, not whether: pausing the collector is what covers machines too",
+};
+
+/** Cases that are not the judgement's, by the start of their names, and who answers them. */
+export const ELSEWHERE: Readonly<Record<string, string>> = {
+  "gc-seq-005": "what a block answers to a guarded release: block-release.ts",
+  "gc-seq-006": "what a block answers to a guarded release: block-release.ts",
+  "gc-metric-001": "series of the sweep",
+  "gc-pool-001": "a block names its pool itself",
+  "gc-retry-001": "when a pass is repeated: the alarm of the object that drives it",
+  "lb-": "addresses of load balancers: the owner of virtual blocks",
+  "hgc-": "the handle index is arbitrated and mended from blocks: key-restore.ts, check.ts",
+  "rec-": "an empty block that another host takes: the conformance cases of the allocation core",
+  "fl-claim-": "a program that moves a cluster from another network",
+  "fl-order-": "a program that moves a cluster from another network",
+  "fl-blocksize-": "a program that moves a cluster from another network",
+};
