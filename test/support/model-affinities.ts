@@ -77,7 +77,7 @@ export function nextBlock(
 
 /** Takes an empty block of a pool from its owner. */
 function takenOver(state: ModelState, owner: string, pool: ModelPool): ModelBlock | undefined {
-  for (const block of state.byPreference(state.blocksIn(pool))) {
+  for (const block of state.byPreference(state.blocksIn(pool), ({ name }) => name)) {
     if (block.owner === undefined || block.owner === owner || !block.isEmpty(state.clock)) continue;
     const age = state.now - (block.claimedAt ?? Number.NEGATIVE_INFINITY);
     if (age < RECLAIM_AGE_MS || state.available(block).length === 0) continue;

@@ -168,7 +168,8 @@ class FamilySearch {
     const held = handle === undefined ? [] : this.#state.heldBy(handle, this.#family);
     if (held.length + this.#count <= limit) return undefined;
     if (held.length < this.#count) return "reached";
-    for (const one of held.slice(0, this.#count)) {
+    const first = this.#state.byPreference(held, ({ block, ordinal }) => block.address(ordinal));
+    for (const one of first.slice(0, this.#count)) {
       if (ownerSlot !== undefined) one.tenure[ownerSlot] = { ...attributes, node: host };
       this.#given.push({ ...one, reused: true });
     }
@@ -193,7 +194,8 @@ class FamilySearch {
     const others = pools
       .flatMap((pool) => this.#state.blocksIn(pool))
       .filter(({ owner }) => owner !== undefined && owner !== host);
-    if (!config.strictAffinity) for (const block of this.#state.byPreference(others)) this.#take(block);
+    const lenders = this.#state.byPreference(others, ({ name }) => name);
+    if (!config.strictAffinity) for (const block of lenders) this.#take(block);
     return this.#missing === 0 ? undefined : this.#reason(pools, others);
   }
 

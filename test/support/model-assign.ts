@@ -29,11 +29,12 @@ export function assign(state: ModelState, wish: AssignWish): Held | Refusal {
   if (slot === "allocated" && tenure !== undefined && wish.handle !== undefined) {
     if (tenure.handle === wish.handle) return { block, ordinal, tenure };
   }
-  if (slot === "cooling") return { code: "address_cooling" };
-  if (slot !== "free") return { code: "address_taken" };
+  // What a handle holds is known before the block is asked.
   const { handle, maxPerHandle: limit } = wish;
   if (handle !== undefined && limit !== undefined) {
     if (state.heldBy(handle, address.family).length >= limit) return { code: "handle_limit_reached" };
   }
+  if (slot === "cooling") return { code: "address_cooling" };
+  if (slot !== "free") return { code: "address_taken" };
   return { block, ordinal, tenure: give(block, ordinal, wish) };
 }

@@ -54,8 +54,8 @@ export class ModelState {
   readonly blocks = new Map<string, ModelBlock>();
   readonly affinities = new Map<string, AffinityRow>();
   /**
-   * Blocks that go first wherever the rules leave a choice: which unclaimed block is claimed, whose empty
-   * one is taken over, who lends first. Empty: the order of addresses decides.
+   * Blocks and addresses that go first wherever the rules leave a choice: which unclaimed block is claimed,
+   * whose empty one is taken over, who lends first, what is given again. Absent ones go by address.
    */
   preferred: readonly string[] = [];
   /** Blocks that are gone: one that comes back goes on from its number (I3), and knows its queue (I12). */
@@ -106,13 +106,13 @@ export class ModelState {
       .toSorted((one, other) => (one.range.base < other.range.base ? -1 : 1));
   }
 
-  /** Blocks that are equal by the rules, those first that are preferred. */
-  byPreference(blocks: readonly ModelBlock[]): ModelBlock[] {
-    const rank = ({ name }: ModelBlock): number => {
-      const place = this.preferred.indexOf(name);
+  /** What is equal by the rules, that first which is preferred. */
+  byPreference<T>(equals: readonly T[], nameOf: (one: T) => string): T[] {
+    const rank = (one: T): number => {
+      const place = this.preferred.indexOf(nameOf(one));
       return place === -1 ? this.preferred.length : place;
     };
-    return blocks.toSorted((one, other) => rank(one) - rank(other));
+    return equals.toSorted((one, other) => rank(one) - rank(other));
   }
 
   rangeAround(pool: ModelPool, address: Address): Cidr {
