@@ -419,6 +419,34 @@ const ECHOES = {
   ClusterObject: EchoObject,
 };
 
+test("a database that served another object is as new, also where its schema replaces a table", () => {
+  const schema = [
+    "CREATE TABLE item (id INTEGER PRIMARY KEY) STRICT",
+    "ALTER TABLE item RENAME TO item_before",
+    "CREATE TABLE item (id INTEGER PRIMARY KEY, text TEXT) STRICT",
+    "INSERT INTO item SELECT id, NULL FROM item_before",
+    "DROP TABLE item_before",
+  ];
+  const tables = "SELECT name FROM sqlite_master";
+  const rowsWritten = [1, 2, 3].map((life) => {
+    const database = new ObjectDatabase("ShelvedObject");
+    expect(database.exec(tables, []).rows, `life ${life}`).toEqual([]);
+    expect(() => database.exec("INSERT INTO item (id) VALUES (1)", [])).toThrow("no such table");
+    database.rollback();
+    for (const statement of schema) database.exec(statement, []);
+    database.rollback();
+    expect(database.exec(tables, []).rows, `life ${life}`).toEqual([]);
+    for (const statement of schema) database.exec(statement, []);
+    expect(database.exec("SELECT count(*) AS n FROM item", []).rows).toEqual([[0]]);
+    database.exec("INSERT INTO item (id) VALUES (?)", [life]);
+    const written = database.commit();
+    expect(database.exec("SELECT id FROM item", []).rows).toEqual([[life]]);
+    database.dispose();
+    return written;
+  });
+  expect(new Set(rowsWritten).size).toBe(1);
+});
+
 test("the ports of a deployment lead to the objects' own names", async () => {
   const { world: sim, ports } = deploy(ECHOES, { settings: { indexShards: 1 } });
   const echo = (stub: unknown): Promise<unknown> => sim.during((stub as EchoObject).describe({ n: 1n }));

@@ -22,6 +22,8 @@ export class Counters {
   readonly #commits = new Map<string, number>();
   readonly #rows = new Map<string, number>();
   readonly #events = new Map<string, number>();
+  /** What objects threw that no platform throws, by method. */
+  readonly defects = new Set<string>();
 
   call(fromClass: string, toClass: string, method: string): void {
     add(this.#calls, `${fromClass}>${toClass}.${method}`, 1);

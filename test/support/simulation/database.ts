@@ -210,7 +210,9 @@ export class ObjectDatabase {
 }
 
 function write(engine: Engine, query: string, values: SQLInputValue[]): Executed {
-  const { statement, columns, count } = engine.prepare(query);
+  const prepared = engine.prepareWrite(query);
+  if (prepared === undefined) return { columns: [], rows: [], rowsWritten: 0 };
+  const { statement, columns, count } = prepared;
   let rows: SqlValue[][] = [];
   const run = (): number => {
     if (columns.length === 0) return Number(statement.run(...values).changes);

@@ -30,7 +30,8 @@ export class Engine {
   /** Statements of the simulation itself, by text. */
   readonly #own = new Map<string, StatementSync>();
   readonly #schema: SchemaChange[] = [];
-  readonly #tables = new Set<string>();
+  /** Its tables, once it has been put back. */
+  #tables: readonly string[] | undefined;
   /** How many of the schema's changes its present user has made; the others it has yet to ask for. */
   #made = 0;
   #isSpoilt = false;
@@ -46,6 +47,17 @@ export class Engine {
     const prepared = { statement, columns, effect, count };
     this.#statements.set(query, prepared);
     return prepared;
+  }
+
+  /** A statement that writes rows; absent where it moves those of a table that its schema has replaced. */
+  prepareWrite(query: string): Prepared | undefined {
+    try {
+      return this.prepare(query);
+    } catch (thrown) {
+      // The tables are there as the last change left them; who comes to an earlier one has no rows yet.
+      if (this.#made === 0 || this.#made === this.#schema.length) throw thrown;
+      return undefined;
+    }
   }
 
   /** A statement of the simulation itself. */
@@ -72,7 +84,6 @@ export class Engine {
     const rows = isChange ? schemaRows(this.#db, effect) : 0;
     this.#schema.push({ text, rows });
     this.#made += 1;
-    if (effect.table !== undefined) this.#tables.add(effect.table);
     return rows;
   }
 
@@ -89,6 +100,9 @@ export class Engine {
       this.#db.close();
       return;
     }
+    this.#tables ??= this.own("SELECT name FROM sqlite_master WHERE type = 'table'")
+      .all()
+      .map(({ name }) => String(name));
     for (const table of this.#tables) this.own(`DELETE FROM "${table}"`).run();
     this.#made = 0;
     same.push(this);

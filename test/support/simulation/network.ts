@@ -92,6 +92,8 @@ export class Network {
 
   /** Puts a message on its way; chance decides here when it arrives, and whether. */
   send(message: Message): void {
+    const { outcome, method } = message;
+    if (isDefect(outcome)) this.#counters.defects.add(`${method}: ${outcome.error.message}`);
     const { loseRequest = 0, loseAnswer = 0, duplicate = 0, noticed = 0, misreport = 0 } = this.faults;
     const isRequest = message.kind === "request";
     if (isRequest) this.#counters.call(message.from.className, message.to.className, message.method);
@@ -215,4 +217,16 @@ export class Network {
     this.#calls.delete(message.call);
     if (settle !== undefined && message.outcome !== undefined) settle(message.outcome);
   }
+}
+
+/** An object's code threw what no platform throws. */
+function isDefect(outcome: Outcome | undefined): outcome is { ok: false; error: Error } {
+  if (outcome === undefined || outcome.ok) return false;
+  const { error } = outcome;
+  return (
+    "remote" in error &&
+    !("retryable" in error) &&
+    !("overloaded" in error) &&
+    !("durableObjectReset" in error)
+  );
 }
