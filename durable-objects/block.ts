@@ -3,15 +3,8 @@
  * May import: core, rpc, platform. Rule: decide in pure code inside one transaction; memory is a hint.
  */
 import { DurableObject } from "cloudflare:workers";
-import type { AddressRecord, BlockCounts } from "../src/core/allocation.ts";
-import {
-  applyChanges,
-  type BlockChanges,
-  BlockDraft,
-  type BlockTimes,
-  ordinalState,
-  recordOf,
-} from "../src/core/block.ts";
+import type { BlockCounts } from "../src/core/allocation.ts";
+import { applyChanges, type BlockChanges, BlockDraft, type BlockTimes } from "../src/core/block.ts";
 import { claim, noteRetired, releaseAffinity, retire, retireDueAt } from "../src/core/block-affinity.ts";
 import { allocateAll, reuse, traceKey, type Uncounted, undo } from "../src/core/block-allocate.ts";
 import { auditBlock } from "../src/core/block-audit.ts";
@@ -20,9 +13,10 @@ import { inspect } from "../src/core/block-inspect.ts";
 import { changeOwner, updateOwners } from "../src/core/block-owners.ts";
 import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
 import { noteBorrowed } from "../src/core/block-routes.ts";
+import { viewBlock } from "../src/core/block-view.ts";
 import { type Cidr, parseCidr } from "../src/core/cidr.ts";
 import { invariant } from "../src/core/invariant.ts";
-import { forgottenKeys, inRanges } from "../src/core/ordinal.ts";
+import { forgottenKeys } from "../src/core/ordinal.ts";
 import { callIdempotent } from "../src/platform/call.ts";
 import type * as rpc from "../src/rpc/block.ts";
 import { BlockLending } from "./block-lending.ts";
@@ -131,7 +125,7 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
 
   async describe(request: rpc.DescribeRequest): Promise<rpc.BlockView> {
     this.#store.countCall("describe");
-    return view(this.#read(request.block), request);
+    return viewBlock(this.#read(request.block), request);
   }
 
   async inspect(request: rpc.InspectRequest): Promise<rpc.AddressInspection> {
@@ -347,46 +341,4 @@ function alone(draft: BlockDraft, decide: () => Uncounted): Uncounted {
   } catch (failure) {
     return { kind: "failed", message: failure instanceof Error ? failure.message : "defect" };
   }
-}
-
-function view(draft: BlockDraft, request: rpc.DescribeRequest): rpc.BlockView {
-  const { header } = draft;
-  const { cooldownMs, reserved } = request.policy;
-  const wanted = request.records;
-  const records: AddressRecord[] = [];
-  if (wanted !== undefined) {
-    for (const row of [...draft.rows()].sort((one, other) => one.ordinal - other.ordinal)) {
-      const state = ordinalState(draft, row.ordinal, cooldownMs);
-      const record =
-        state === "allocated" || state === "cooling" ? recordOf(draft, row, cooldownMs) : undefined;
-      if (record === undefined) continue;
-      if (wanted !== "all" && "handle" in wanted && record.handle !== wanted.handle) continue;
-      if (wanted !== "all" && "address" in wanted && record.address !== wanted.address) continue;
-      records.push(record);
-    }
-  }
-  const counts = countBlock(draft, request.policy);
-  return {
-    exists: header !== undefined && (header.owner !== undefined || counts.allocated + counts.cooling > 0),
-    ...(header?.owner === undefined ? {} : { owner: header.owner }),
-    ...(header?.claimedAt === undefined ? {} : { claimedAt: header.claimedAt }),
-    epoch: header?.epoch ?? 0,
-    sequenceNumber: draft.counter,
-    counts,
-    records,
-    ...(request.map === true ? { map: mapOf(draft, reserved, cooldownMs) } : {}),
-  };
-}
-
-function mapOf(draft: BlockDraft, reserved: rpc.BlockPolicy["reserved"], cooldownMs: number): string {
-  let map = "";
-  for (let ordinal = 0; ordinal < draft.capacity; ordinal += 1) {
-    const state = ordinalState(draft, ordinal, cooldownMs);
-    const isBorrowed = draft.row(ordinal)?.current?.host !== draft.owner;
-    if (state === "host_reserved") map += "w";
-    else if (state === "allocated") map += isBorrowed ? "b" : "#";
-    else if (state === "cooling") map += "c";
-    else map += inRanges(reserved, ordinal) ? "r" : ".";
-  }
-  return map;
 }

@@ -112,7 +112,9 @@ export class BlockDraft {
   #header: BlockHeader | undefined;
   #counter: number;
   /** Each write with what was there before it, in order. */
-  #log: { readonly ordinal: number; readonly before: OrdinalRow | undefined }[] = [];
+  readonly #log: { readonly ordinal: number; readonly before: OrdinalRow | undefined }[] = [];
+  /** Of each ordinal in the log, what was there before its first write. */
+  readonly #first = new Map<number, OrdinalRow | undefined>();
   #dropped = false;
 
   constructor(base: BlockState, cidr: Cidr, clock: number, times: BlockTimes) {
@@ -163,7 +165,7 @@ export class BlockDraft {
   put(row: OrdinalRow): void {
     invariant(row.ordinal >= 0 && row.ordinal < this.capacity, "an ordinal outside its block");
     invariant(row.number === this.#counter, "a row must carry the newest number");
-    this.#log.push({ ordinal: row.ordinal, before: this.index.put(row) });
+    this.#note(row.ordinal, this.index.put(row));
   }
 
   /** Writes the header; the counter is kept in it as a floor. */
@@ -182,8 +184,8 @@ export class BlockDraft {
   dropRows(): void {
     this.#dropped = true;
     for (const before of [...this.index.rows()]) {
-      this.#log.push({ ordinal: before.ordinal, before });
       this.index.remove(before.ordinal);
+      this.#note(before.ordinal, before);
     }
   }
 
@@ -194,9 +196,7 @@ export class BlockDraft {
 
   /** The ordinals written or forgotten, each with its row before this decision. */
   touched(): ReadonlyMap<number, OrdinalRow | undefined> {
-    const first = new Map<number, OrdinalRow | undefined>();
-    for (const { ordinal, before } of this.#log) if (!first.has(ordinal)) first.set(ordinal, before);
-    return first;
+    return this.#first;
   }
 
   /** What is to be stored. */
@@ -210,7 +210,7 @@ export class BlockDraft {
 
   #changedRows(): RowChange[] {
     const changed: RowChange[] = [];
-    for (const [ordinal, before] of this.#log.length === 0 ? [] : this.touched()) {
+    for (const [ordinal, before] of this.#first) {
       const row = this.index.row(ordinal);
       if (row !== undefined) changed.push({ row, before: this.#dropped ? undefined : before });
     }
@@ -219,13 +219,15 @@ export class BlockDraft {
 
   /** Tries one element of a batch: what it changed is forgotten when it throws. */
   attempt<T>(decide: () => T): T {
-    const [header, counter, length] = [this.#header, this.#counter, this.#log.length];
+    const [header, counter, isDropped] = [this.#header, this.#counter, this.#dropped];
+    const length = this.#log.length;
     try {
       return decide();
     } catch (failure) {
       this.#takeBack(length);
       this.#header = header;
       this.#counter = counter;
+      this.#dropped = isDropped;
       throw failure;
     }
   }
@@ -238,10 +240,19 @@ export class BlockDraft {
     this.#dropped = false;
   }
 
+  #note(ordinal: number, before: OrdinalRow | undefined): void {
+    this.#log.push({ ordinal, before });
+    if (!this.#first.has(ordinal)) this.#first.set(ordinal, before);
+  }
+
   #takeBack(length: number): void {
     for (const { ordinal, before } of this.#log.splice(length).reverse()) {
       if (before === undefined) this.index.remove(ordinal);
       else this.index.put(before);
+    }
+    this.#first.clear();
+    for (const { ordinal, before } of this.#log) {
+      if (!this.#first.has(ordinal)) this.#first.set(ordinal, before);
     }
   }
 }
@@ -293,7 +304,7 @@ export function recordOf(draft: BlockDraft, row: OrdinalRow, cooldownMs: number)
   return {
     address: addressText(draft, row.ordinal),
     family: draft.cidr.family,
-    block: formatCidr(draft.cidr),
+    block: draft.header?.block ?? formatCidr(draft.cidr),
     ...(draft.owner === undefined ? {} : { blockOwner: draft.owner }),
     state: row.current === undefined ? "cooling" : "allocated",
     handle: tenure.handle,
