@@ -32,6 +32,14 @@ export interface Allocate extends Request {
   /** Two requests of one key are the same request when their bodies are. */
   readonly body: string;
   readonly got: readonly Tenure[];
+  /** An address was asked for by name. */
+  readonly isExact?: boolean;
+  /** How many addresses were asked for, of all families; absent: one. */
+  readonly wanted?: number;
+  /** The handle's limit per family: what it holds may be told instead of something new. */
+  readonly limit?: number;
+  /** Those of `got` that lie in blocks of others, as the answer says. */
+  readonly borrowed?: readonly string[];
 }
 
 /** What a release was told of one address. */
@@ -91,6 +99,11 @@ export function keyOf({ host, handle, key }: Allocate): string {
   return `${host} ${handle} ${key}`;
 }
 
+/** Who may be told of a tenure: a request by its key; within a limit every request of the handle. */
+export function claimOf(operation: Allocate): string {
+  return operation.limit === undefined ? keyOf(operation) : `${operation.handle} within its limit`;
+}
+
 export function grouped<T>(items: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
@@ -102,35 +115,50 @@ export function grouped<T>(items: readonly T[], nameOf: (item: T) => string): Ma
   return groups;
 }
 
-/** Collects the life of each tenure that anybody was told of, the last listing included. */
+/** Collects the life of each tenure that anybody was told of, by releases and the last listing too. */
 export function livesOf(history: readonly Operation[], final: readonly Tenure[]): Life[] {
   const allocates = history.filter(isAllocate);
-  const begun = new Map<string, number>();
-  for (const operation of allocates) {
-    const key = keyOf(operation);
-    begun.set(key, Math.min(begun.get(key) ?? Number.POSITIVE_INFINITY, operation.invokedAt));
-  }
+  const begun = firstInvoked(allocates);
   const lives = new Map<string, Omit<Life, "ends" | "ended">>();
   for (const operation of allocates) {
+    const claim = claimOf(operation);
     for (const tenure of operation.got) {
       const known = lives.get(idOf(tenure));
       const claims = known?.claims ?? new Set<string>();
-      claims.add(keyOf(operation));
+      claims.add(claim);
       lives.set(idOf(tenure), {
         tenure,
         claims,
         isAcknowledged: true,
-        invokedAt: begun.get(keyOf(operation)) ?? operation.invokedAt,
+        invokedAt: Math.min(known?.invokedAt ?? Number.POSITIVE_INFINITY, begun.get(claim) ?? 0),
         answeredAt: Math.min(known?.answeredAt ?? Number.POSITIVE_INFINITY, operation.answeredAt),
       });
     }
   }
-  const unseen = { invokedAt: Number.NEGATIVE_INFINITY, answeredAt: Number.POSITIVE_INFINITY };
-  for (const tenure of final) {
-    if (lives.has(idOf(tenure))) continue;
-    lives.set(idOf(tenure), { tenure, ...unseen, isAcknowledged: false, claims: new Set() });
+  const unseen = { invokedAt: Number.NEGATIVE_INFINITY, isAcknowledged: false };
+  const tell = (tenure: Tenure, answeredAt: number): void => {
+    if (lives.has(idOf(tenure))) return;
+    lives.set(idOf(tenure), { tenure, ...unseen, answeredAt, claims: new Set() });
+  };
+  for (const { results, answeredAt } of history.filter(isRelease)) {
+    for (const { address, handle, sequenceNumber, outcome } of results) {
+      if (outcome !== "released" || handle === undefined || sequenceNumber === undefined) continue;
+      const allocatedAt = Number.POSITIVE_INFINITY;
+      tell({ address, block: "", handle, sequenceNumber, allocatedAt }, answeredAt);
+    }
   }
+  for (const tenure of final) tell(tenure, Number.POSITIVE_INFINITY);
   return [...lives.values()].map((life) => ({ ...life, ...endsOf(life.tenure, releaseIndex(history)) }));
+}
+
+/** When each claim was first sent: what it got cannot be older. */
+export function firstInvoked(allocates: readonly Allocate[]): Map<string, number> {
+  const begun = new Map<string, number>();
+  for (const operation of allocates) {
+    const claim = claimOf(operation);
+    begun.set(claim, Math.min(begun.get(claim) ?? Number.POSITIVE_INFINITY, operation.invokedAt));
+  }
+  return begun;
 }
 
 interface ReleaseIndex {

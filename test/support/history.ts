@@ -2,13 +2,11 @@
  * What must hold of a history whatever the order of its requests was; one function per invariant.
  * May import: the lives of tenures. Rule: only what a client saw counts.
  */
+import { leftBehind, wrongReplays } from "./history-keys.ts";
 import {
-  endsOf,
   grouped,
   idOf,
-  isAllocate,
   isRelease,
-  keyOf,
   type Life,
   livesOf,
   names,
@@ -16,14 +14,13 @@ import {
   type Release,
   type Released,
   type Request,
-  releaseIndex,
   type Tenure,
 } from "./history-lives.ts";
 
 export type { Allocate, Operation, Read, Release, Released, Tenure } from "./history-lives.ts";
 
 export interface Violation {
-  readonly invariant: "I1" | "I3" | "I4" | "I12" | "I13" | "I15";
+  readonly invariant: "I1" | "I3" | "I4" | "I7" | "I8" | "I9" | "I12" | "I13" | "I15";
   readonly text: string;
 }
 
@@ -31,8 +28,10 @@ export interface Violation {
 export interface Circumstances {
   /** What is allocated at the end, when nothing is under way. */
   readonly final: readonly Tenure[];
-  /** The same throughout. */
-  readonly cooldownMs: number;
+  /** The shortest that may have been in force at any time between two times; a number: throughout. */
+  readonly cooldownMs: number | ((from: number, to: number) => number);
+  /** How much a cooldown may have been shortened after a release was told when its address is free. */
+  readonly shortenedMs?: number;
 }
 
 /** Two clocks of one machine may round to different milliseconds. */
@@ -47,7 +46,7 @@ export function checkHistory(history: readonly Operation[], circumstances: Circu
     ...wrongReleases(history, lives),
     ...lostOrUndone(lives, circumstances.final),
     ...wrongReads(history, lives),
-    ...tooSoon(lives, circumstances.cooldownMs),
+    ...tooSoon(lives, circumstances),
     ...wrongReplays(history),
     ...leftBehind(history, lives),
   ];
@@ -74,12 +73,17 @@ function doubles(lives: readonly Life[]): Violation[] {
   return [...shared, ...overlapping].map((text) => ({ invariant: "I1", text }));
 }
 
-/** In one block, what began after an answer has a higher number than what was answered. */
+/** In one block, and at one address in whatever block, later tenures have higher numbers. */
 function numbersThatFall(lives: readonly Life[]): Violation[] {
   const acknowledged = lives.filter(({ isAcknowledged }) => isAcknowledged);
-  return [...grouped(acknowledged, ({ tenure }) => tenure.block).values()].flatMap((ofBlock) => {
-    const byBegin = ofBlock.toSorted((a, b) => a.invokedAt - b.invokedAt);
-    const byAnswer = ofBlock.toSorted((a, b) => a.answeredAt - b.answeredAt);
+  return [...numbersThatFallIn(acknowledged, "block"), ...numbersThatFallIn(acknowledged, "address")];
+}
+
+/** What began after an answer has a higher number than what was answered. */
+function numbersThatFallIn(lives: readonly Life[], place: "block" | "address"): Violation[] {
+  return [...grouped(lives, ({ tenure }) => tenure[place]).values()].flatMap((ofPlace) => {
+    const byBegin = ofPlace.toSorted((a, b) => a.invokedAt - b.invokedAt);
+    const byAnswer = ofPlace.toSorted((a, b) => a.answeredAt - b.answeredAt);
     let answered = 0;
     let highest = 0;
     return byBegin.flatMap(({ tenure, invokedAt }): Violation[] => {
@@ -87,7 +91,7 @@ function numbersThatFall(lives: readonly Life[]): Violation[] {
         highest = Math.max(highest, byAnswer[answered]!.tenure.sequenceNumber);
       }
       if (tenure.sequenceNumber > highest) return [];
-      return [{ invariant: "I3", text: `${idOf(tenure)} came after #${highest} of the same block` }];
+      return [{ invariant: "I3", text: `${idOf(tenure)} came after #${highest} of the same ${place}` }];
     });
   });
 }
@@ -169,7 +173,8 @@ function wrongReads(history: readonly Operation[], lives: readonly Life[]): Viol
 }
 
 /** By the block's own times, and by the clients' clock: no release to next answer is shorter. */
-function tooSoon(lives: readonly Life[], cooldownMs: number): Violation[] {
+function tooSoon(lives: readonly Life[], circumstances: Circumstances): Violation[] {
+  const { cooldownMs, shortenedMs = 0 } = circumstances;
   return successions(lives).flatMap(([earlier, later]): Violation[] => {
     const name = `${idOf(later.tenure)} was given out`;
     const freeAt = Math.max(
@@ -181,63 +186,16 @@ function tooSoon(lives: readonly Life[], cooldownMs: number): Violation[] {
           .map((result) => result.freeAt ?? 0),
       ),
     );
-    if (later.tenure.allocatedAt < freeAt) {
-      return [
-        { invariant: "I12", text: `${name} ${freeAt - later.tenure.allocatedAt} ms before it was free` },
-      ];
+    const early = freeAt - later.tenure.allocatedAt;
+    if (early > shortenedMs) {
+      return [{ invariant: "I12", text: `${name} ${early} ms before it was free` }];
     }
     const firstEnd = Math.min(...earlier.ends.map(({ invokedAt }) => invokedAt));
     const pause = later.answeredAt - firstEnd;
-    if (pause + ROUNDING_MS < cooldownMs) {
+    const least = typeof cooldownMs === "number" ? cooldownMs : cooldownMs(later.invokedAt, later.answeredAt);
+    if (pause + ROUNDING_MS < least) {
       return [{ invariant: "I12", text: `${name} ${pause} ms after its release` }];
     }
     return [];
   });
-}
-
-/** One key, one answer while it is held; another body is refused; after a release the key is spent. */
-function wrongReplays(history: readonly Operation[]): Violation[] {
-  const releases = releaseIndex(history);
-  return [...grouped(history.filter(isAllocate), keyOf)].flatMap(([key, ofKey]): Violation[] => {
-    const answered = ofKey.filter(({ outcome }) => outcome === "ok");
-    const first = answered.toSorted((a, b) => a.answeredAt - b.answeredAt)[0];
-    if (first === undefined) return [];
-    const gotFirst = first.got.map(idOf).toSorted().join();
-    const spentAt = Math.min(
-      ...first.got.flatMap((tenure) => endsOf(tenure, releases).ended).map(({ answeredAt }) => answeredAt),
-    );
-    return ofKey.flatMap((operation): Violation[] => {
-      if (operation.outcome === "unknown") return [];
-      const wrong = (text: string): Violation[] => [{ invariant: "I13", text: `${key}: ${text}` }];
-      const word = operation.code ?? "an answer";
-      if (operation.body !== first.body) {
-        const isLate = operation.invokedAt > first.answeredAt;
-        const isRefused = operation.code === "idempotency_key_reused";
-        return isLate && !isRefused ? wrong(`another body got ${word}`) : [];
-      }
-      if (operation.outcome === "ok") {
-        const got = operation.got.map(idOf).toSorted().join();
-        if (got !== gotFirst) return wrong(`${gotFirst}, and again ${got}`);
-      }
-      const isSpent = operation.code === "idempotency_key_released";
-      if (operation.invokedAt > spentAt && !isSpent) return wrong(`released, and again ${word}`);
-      return [];
-    });
-  });
-}
-
-/** What is there at the end was told to somebody, or its request has no known outcome. */
-function leftBehind(history: readonly Operation[], lives: readonly Life[]): Violation[] {
-  const open = new Set(
-    [...grouped(history.filter(isAllocate), keyOf).values()]
-      .map((ofKey) => ofKey.toSorted((a, b) => a.invokedAt - b.invokedAt).at(-1)!)
-      .filter(({ outcome }) => outcome === "unknown")
-      .map(({ handle }) => handle),
-  );
-  return lives
-    .filter(({ isAcknowledged, tenure }) => !isAcknowledged && !open.has(tenure.handle))
-    .map(({ tenure }) => ({
-      invariant: "I15",
-      text: `${idOf(tenure)} is held by ${tenure.handle}, whose requests were all refused or told others`,
-    }));
 }

@@ -52,6 +52,15 @@ export class AnswerLost extends Error {
   }
 }
 
+/** What is no JSON did not come from the application: the runtime answered in its place. */
+function bodyOf(text: string): AnswerBody {
+  try {
+    return text === "" ? {} : JSON.parse(text);
+  } catch {
+    return { code: "answer_not_json" };
+  }
+}
+
 /** How long a client waits for an answer, ms: longer than the service waits for anything. */
 const ANSWER_WITHIN_MS = 20_000;
 
@@ -82,7 +91,7 @@ export class HttpClient {
           answer.once("aborted", () => lost(new Error("cut off")));
           answer.once("end", () => {
             const { statusCode: status = 0, headers: answered } = answer;
-            settle({ status, headers: answered, body: text === "" ? {} : JSON.parse(text) });
+            settle({ status, headers: answered, body: bodyOf(text) });
           });
         },
       );

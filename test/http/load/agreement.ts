@@ -20,9 +20,16 @@ interface WireBlock {
   readonly map: string;
 }
 
+interface WireFamily {
+  readonly owned: number;
+  readonly pending: number;
+  readonly cap: number;
+}
+
 interface WireHost {
   readonly name: string;
-  readonly ipv4: { readonly owned: number; readonly pending: number; readonly cap: number };
+  readonly ipv4: WireFamily;
+  readonly ipv6: WireFamily;
 }
 
 /** Everything that can be read of a quiet service. */
@@ -60,12 +67,14 @@ function checkBlock(block: WireBlock, allocations: readonly WireAllocation[]): s
   const mine = allocations.filter((allocation) => allocation.block === block.cidr);
   const inMap = (states: string): number => [...map].filter((state) => states.includes(state)).length;
   const owner = block.affinity?.name;
+  // What is free of a block without an owner is handed out to nobody, and so it is not available.
+  const free = owner === undefined ? inMap(".") : available;
   return [
-    ...same(`I2 ${name} partition`, allocated + cooling + reserved + available + hostReserved, capacity),
+    ...same(`I2 ${name} partition`, allocated + cooling + reserved + free + hostReserved, capacity),
     ...same(`I2 ${name} map length`, map.length, capacity),
     ...same(`I14 ${name} allocated in map`, inMap("#b"), allocated),
     ...same(`I14 ${name} cooling in map`, inMap("c"), cooling),
-    ...same(`I14 ${name} available in map`, inMap("."), available),
+    ...same(`I14 ${name} available`, available, owner === undefined ? 0 : inMap(".")),
     ...same(`I14 ${name} listed`, mine.length, allocated),
     ...same(`I14 ${name} borrowed`, mine.filter(({ host }) => host !== owner).length, block.borrowed),
     ...mine.flatMap(({ address, sequenceNumber }) =>
@@ -105,8 +114,12 @@ function addressesOf(items: readonly AnswerBody[]): string {
     .join();
 }
 
-/** I6: a host's confirmed rows are the blocks that name it. */
-function checkHost({ name, ipv4 }: WireHost, blocks: readonly WireBlock[]): string[] {
+/** I6: a host's confirmed rows are the blocks that name it, family by family. */
+function checkHost({ name, ipv4, ipv6 }: WireHost, blocks: readonly WireBlock[]): string[] {
   const naming = blocks.filter(({ affinity }) => affinity?.name === name && affinity.state === "confirmed");
-  return [...same(`I6 ${name} owns`, ipv4.owned, naming.length)];
+  const six = naming.filter(({ cidr }) => cidr.includes(":")).length;
+  return [
+    ...same(`I6 ${name} owns of IPv4`, ipv4.owned, naming.length - six),
+    ...same(`I6 ${name} owns of IPv6`, ipv6.owned, six),
+  ];
 }

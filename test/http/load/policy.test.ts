@@ -1,6 +1,6 @@
 /**
- * Policy written while 32 clients allocate and release: what begins after the write's answer obeys it.
- * Only requests that were sent after the answer count, so no clock is compared.
+ * Policy written while 64 clients allocate and release: what begins after the write's answer obeys it,
+ * also when the service is killed soon after. Only requests sent after the answer count: no clock is compared.
  */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Allocate, Release } from "../../support/history.ts";
@@ -8,10 +8,11 @@ import { type AnswerBody, HttpClient } from "../../support/http-client.ts";
 import { type Service, startService } from "../../support/service.ts";
 import { pause, Recorder } from "./recorder.ts";
 
-const clients = 32;
+const clients = 64;
 const hosts = ["node-a", "node-b", "node-c", "node-d"];
-/** How long the load runs before a write, and after its answer. */
+/** How long the load runs before a write, after the restart, and from the write's answer to the kill. */
 const phaseMs = 1_500;
+const killAfterMs = 700;
 /** A block that is no longer full tells its directory at once; this is how long that may take. */
 const hintMs = 300;
 
@@ -41,14 +42,22 @@ interface Written {
   readonly answer: AnswerBody;
 }
 
-/** Clients allocate and release, one address each; in the middle the policy is written. */
+/** Ends the service as a power cut would, and starts it on the same data. */
+async function killAndRestart(): Promise<void> {
+  const { pid } = service;
+  await service.kill();
+  await service.restart();
+  expect(service.pid).not.toBe(pid);
+}
+
+/** Clients allocate and release, one address each; in the middle the policy is written, then the service killed. */
 async function writeUnderLoad(method: string, path: string, body: object): Promise<Written> {
   let isOver = false;
   const run = async (_: unknown, number: number): Promise<void> => {
     const host = hosts[number % hosts.length]!;
     for (let count = 0; !isOver; count += 1) {
       const handle = `client-${number}.${count}`;
-      const { outcome } = await recorder.allocate({ host, handle, key: `${handle}-key` });
+      const { outcome } = await recorder.allocateSurely({ host, handle, key: `${handle}-key` });
       if (outcome === "ok") await recorder.release({ handle });
       else await pause(20);
     }
@@ -57,9 +66,15 @@ async function writeUnderLoad(method: string, path: string, body: object): Promi
   await pause(phaseMs);
   const answer = await client.must(method, path, body);
   const at = now();
+  await pause(killAfterMs);
+  await killAndRestart();
+  const restartedAt = now();
   await pause(phaseMs);
   isOver = true;
   await running;
+  const cutOff = allocates().filter(({ outcome }) => outcome === "unknown");
+  expect(cutOff.length).toBeGreaterThan(0);
+  expect(granted(allocates()).some(({ invokedAt }) => invokedAt > restartedAt)).toBe(true);
   return { at, answer };
 }
 
@@ -122,7 +137,7 @@ it("I7: after a pool is disabled nothing is allocated from it", async () => {
 
 it("I8: after strict affinity's answer no host gets an address outside its own blocks", async () => {
   // Two blocks for four hosts; a held address in each keeps its owner.
-  await client.must("PUT", "/v1/pools/scarce", { cidr: "10.8.0.0/27", blockSize: 28 });
+  await client.must("PUT", "/v1/pools/scarce", { cidr: "10.8.0.0/25", blockSize: 26 });
   const owners = new Map<string, string>();
   for (const host of hosts.slice(0, 2)) {
     const body = { host, handle: `keep.${host}`, ipv4: { count: 1 } };
@@ -180,21 +195,28 @@ it("I12: after a longer cooldown's answer no address is allocated before it has 
   expect(early(after)).toEqual([]);
 });
 
-it("I10, I8: strict affinity with a cap: 32 clients on four hosts claim no block too many", async () => {
+it("I10, I8: strict affinity with a cap: 64 clients on four hosts claim no block too many", async () => {
   await client.must("PUT", "/v1/pools/wide", { cidr: "10.10.0.0/22", blockSize: 29 });
   await client.must("PATCH", "/v1/config", { strictAffinity: true, maxBlocksPerHost: 3 });
   const take = async (_: unknown, number: number): Promise<void> => {
-    for (let count = 0; count < 6; count += 1) {
+    for (let count = 0; count < 4; count += 1) {
       const handle = `capped-${number}.${count}`;
-      await recorder.allocate({ host: hosts[number % hosts.length]!, handle, key: `${handle}-key` });
+      const host = hosts[number % hosts.length]!;
+      await recorder.allocateSurely({ host, handle, key: `${handle}-key` }, 80);
     }
   };
-  await Promise.all(Array.from({ length: clients }, take));
+  const kill = async (): Promise<void> => {
+    while (granted(allocates()).length < hosts.length * 4) await pause(5);
+    await killAndRestart();
+  };
+  await Promise.all([...Array.from({ length: clients }, take), kill()]);
   const held = granted(allocates());
   // Three blocks of eight addresses each, all of them used, and nothing beyond.
-  expect(held.length).toBe(hosts.length * 3 * 8);
-  const codes = new Set(allocates().flatMap(({ code }) => (code === undefined ? [] : [code])));
-  expect(codes).toEqual(new Set(["block_limit_reached"]));
+  expect(new Set(held.flatMap(({ got }) => got.map(({ address }) => address))).size).toBe(
+    hosts.length * 3 * 8,
+  );
+  const refusals = allocates().filter(({ outcome }) => outcome === "refused");
+  expect(new Set(refusals.map(({ code }) => code))).toEqual(new Set(["block_limit_reached"]));
   for (const host of hosts) {
     const blocks = new Set(held.filter((one) => one.host === host).flatMap(({ got }) => got[0]!.block));
     expect(blocks.size).toBe(3);

@@ -4,7 +4,14 @@
  */
 
 import type { Allocate, Operation, Read, Release, Tenure } from "../../support/history.ts";
-import { type Answer, type AnswerBody, AnswerLost, type HttpClient } from "../../support/http-client.ts";
+import type { Request } from "../../support/history-lives.ts";
+import {
+  type Answer,
+  type AnswerBody,
+  AnswerLost,
+  type HttpClient,
+  type WireRelease,
+} from "../../support/http-client.ts";
 
 /** Codes of 503 after which nothing can have been done. */
 const NOTHING_DONE = new Set(["deadline_exceeded"]);
@@ -38,6 +45,32 @@ interface Sent {
   readonly body: AnswerBody;
 }
 
+/** An item of a batch's answer. */
+interface BatchItem {
+  readonly status?: number;
+  readonly allocations?: readonly AnswerBody[];
+  readonly problem?: AnswerBody;
+  readonly replayed?: boolean;
+}
+
+/** What of a wish's further fields says how much is wanted. */
+interface Families {
+  readonly ipv4?: { readonly count?: number };
+  readonly ipv6?: { readonly count?: number };
+  readonly maxPerHandle?: number;
+}
+
+/** The body of a wish without its host. */
+function itemOf({ handle, count = 1, address, more }: Wish): object {
+  return { handle, ...(address === undefined ? { ipv4: { count } } : {}), ...more };
+}
+
+/** What an answer leaves known. */
+function judge(status: number, { code = `${status}` }: AnswerBody): Pick<Sent, "outcome" | "code"> {
+  if (status < 300) return { outcome: "ok" };
+  return { outcome: status >= 500 && !NOTHING_DONE.has(code) ? "unknown" : "refused", code };
+}
+
 function now(): number {
   return performance.timeOrigin + performance.now();
 }
@@ -60,18 +93,54 @@ export class Recorder {
 
   /** Allocates or assigns; an allocation is the same request again when wish and body are. */
   async allocate(wish: Wish): Promise<Allocate> {
-    const { host, handle, key, count = 1, address, more } = wish;
-    const isExact = address !== undefined;
-    const wanted = isExact ? {} : { ipv4: { count } };
-    const body = { host, handle, ...wanted, ...more };
-    const [method, path] = isExact ? ["PUT", `/v1/allocations/${address}`] : ["POST", "/v1/allocations"];
-    const sent = await this.#send(method, path, body, { "Idempotency-Key": key });
+    const isExact = wish.address !== undefined;
+    const body = { host: wish.host, ...itemOf(wish) };
+    const [method, path] = isExact ? ["PUT", `/v1/allocations/${wish.address}`] : ["POST", "/v1/allocations"];
+    const sent = await this.#send(method, path, body, { "Idempotency-Key": wish.key });
     const granted = isExact ? [sent.body] : (sent.body.allocations ?? []);
-    const got = sent.outcome === "ok" ? granted.map(tenureOf) : [];
-    const text = JSON.stringify({ ...body, address });
-    const recorded = { ...this.#timed(sent), kind: "allocate" as const, host, handle, key, body: text, got };
-    this.history.push(recorded);
     this.#count(isExact ? "assign" : "allocate", sent);
+    return this.#allocated(wish, sent, granted);
+  }
+
+  /** Allocates for several handles of one host in one call; a repetition may be a call of its own. */
+  async allocateBatch(host: string, wishes: readonly Wish[]): Promise<Allocate[]> {
+    const items = wishes.map((wish) => ({ key: wish.key, ...itemOf(wish) }));
+    const sent = await this.#send("POST", "/v1/allocation-batches", { host, items });
+    this.#count("batch", sent);
+    const results = (sent.body.results ?? []) as readonly BatchItem[];
+    return wishes.map((wish, index) => {
+      const { status, allocations = [], problem, replayed = false } = results[index] ?? {};
+      if (sent.outcome !== "ok" || status === undefined) return this.#allocated(wish, sent, []);
+      const body = { ...problem, replayed };
+      const { answeredAt } = sent;
+      const judged = judge(status, body);
+      const code = judged.code === undefined ? {} : { code: judged.code };
+      return this.#allocated(
+        wish,
+        { invokedAt: sent.invokedAt, answeredAt, outcome: judged.outcome, ...code, body },
+        allocations,
+      );
+    });
+  }
+
+  #allocated(wish: Wish, sent: Sent, granted: readonly AnswerBody[]): Allocate {
+    const { host, handle, key, count = 1, address, more } = wish;
+    const got = sent.outcome === "ok" ? granted.map(tenureOf) : [];
+    const { maxPerHandle: limit, ipv4 = { count }, ipv6 } = (more ?? {}) as Families;
+    const recorded: Allocate = {
+      ...this.#timed(sent),
+      kind: "allocate",
+      host,
+      handle,
+      key,
+      body: JSON.stringify({ host, ...itemOf(wish), address }),
+      got,
+      wanted: address === undefined ? (ipv4.count ?? 0) + (ipv6?.count ?? 0) : 1,
+      borrowed: granted.flatMap(({ borrowed, address: told = "" }) => (borrowed === true ? [told] : [])),
+      ...(address === undefined ? {} : { isExact: true }),
+      ...(limit === undefined ? {} : { limit }),
+    };
+    this.history.push(recorded);
     if (sent.body.replayed === true) this.#note("replayed");
     if (granted.some(({ borrowed }) => borrowed === true)) this.#note("borrowed");
     return recorded;
@@ -93,12 +162,27 @@ export class Recorder {
     if (sequenceNumber !== undefined) guard.set("sequenceNumber", `${sequenceNumber}`);
     const path = address === undefined ? `/v1/handles/${handle}` : `/v1/allocations/${address}?${guard}`;
     const sent = await this.#send("DELETE", path);
-    const ofOne = { ...sent.body, address: address ?? "", outcome: sent.body.outcome ?? "rejected" };
-    const results = address === undefined ? (sent.body.results ?? []) : [ofOne];
+    this.#count(address === undefined ? "release handle" : "release address", sent);
+    if (address === undefined) return this.#released(wish, sent, sent.body.results ?? []);
+    const ofOne = { ...sent.body, address, outcome: sent.body.outcome ?? "rejected" };
     // A stale release is told so by a refusal: it is an answer, and a definite one.
-    const isTold = sent.outcome === "refused" && address !== undefined;
+    const isTold = sent.outcome === "refused";
+    return this.#released(wish, isTold ? { ...sent, outcome: "ok" } : sent, [ofOne]);
+  }
+
+  /** Releases several guarded addresses in one call; each is told by itself. */
+  async releaseAddresses(wishes: readonly Required<ReleaseWish>[]): Promise<Release[]> {
+    const sent = await this.#send("POST", "/v1/releases", { addresses: wishes });
+    this.#count("release list", sent);
+    return wishes.map((wish) => {
+      const told = (sent.body.results ?? []).filter(({ address }) => address === wish.address);
+      return this.#released(wish, sent, told);
+    });
+  }
+
+  #released(wish: ReleaseWish, sent: Sent, results: readonly WireRelease[]): Release {
     const recorded: Release = {
-      ...this.#timed(isTold ? { ...sent, outcome: "ok" } : sent),
+      ...this.#timed(sent),
       kind: "release",
       ...wish,
       results: results.map(({ freeAt, ...result }) => ({
@@ -107,8 +191,19 @@ export class Recorder {
       })),
     };
     this.history.push(recorded);
-    this.#count(address === undefined ? "release handle" : "release address", sent);
     return recorded;
+  }
+
+  /** Writes policy, a host or a pool; what was written is for the caller to know. */
+  async write(
+    what: string,
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<Request & Pick<Sent, "body">> {
+    const sent = await this.#send(method, path, body);
+    this.#count(what, sent);
+    return { ...this.#timed(sent), body: sent.body };
   }
 
   async read(handle: string): Promise<Read> {
@@ -138,11 +233,7 @@ export class Recorder {
       // The service may still do it when it is told so late that nobody waits any more.
       return { invokedAt, answeredAt: Number.POSITIVE_INFINITY, outcome: "unknown", body: {} };
     }
-    const { status, body: answered } = answer;
-    const isOpen = status >= 500 && !NOTHING_DONE.has(answered.code ?? "");
-    const outcome = status < 300 ? "ok" : isOpen ? "unknown" : "refused";
-    const code = status < 300 ? {} : { code: answered.code ?? `${status}` };
-    return { invokedAt, answeredAt: now(), outcome, ...code, body: answered };
+    return { invokedAt, answeredAt: now(), ...judge(answer.status, answer.body), body: answer.body };
   }
 
   /** An open outcome may still come true, so its end is not known either. */

@@ -40,7 +40,7 @@ const ENDED_MAX = 200;
 const FILL_MAX = 32;
 
 /** Numbers from 0 to 1 that follow from a seed (mulberry32). */
-function randomFrom(seed: number): () => number {
+export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

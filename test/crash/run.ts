@@ -1,0 +1,115 @@
+/**
+ * One crash test: clients and operators at work, SIGKILL and restart at seeded moments, then a verdict.
+ * May import: everything of the tests. Rule: it ends its own service, also when it fails.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pause, Recorder } from "../http/load/recorder.ts";
+import { randomFrom } from "../http/load/workload.ts";
+import { HttpClient } from "../support/http-client.ts";
+import { type Service, startService } from "../support/service.ts";
+import { groundOf, prepare, SETTINGS, type Size } from "./ground.ts";
+import { CrashLoad } from "./load.ts";
+import { Operators } from "./operator.ts";
+import { type CheckEnd, judge } from "./verdict.ts";
+
+export interface CrashOptions extends Size {
+  readonly seed: number;
+  /** Called when a cycle is over. */
+  readonly onCycle?: (cycle: number, requests: number) => void;
+}
+
+export interface CrashReport {
+  readonly kills: number;
+  readonly requests: number;
+  readonly acknowledgedAllocations: number;
+  readonly acknowledgedReleases: number;
+  readonly refused: number;
+  /** Requests whose outcome nobody knows. */
+  readonly unknown: number;
+  readonly allocatedAtEnd: number;
+  readonly repair: CheckEnd;
+  /** How often each thing happened. */
+  readonly seen: ReadonlyMap<string, number>;
+  /** Empty: everything held. */
+  readonly violations: readonly string[];
+}
+
+/** Until a message that left before the end can no longer arrive, and nothing cools. */
+const SETTLE_MS = 3_000;
+/** How long the service runs before a kill; now and then it is killed while it comes up. */
+const LIFE_MS = { least: 400, most: 3_400, soon: 60 };
+const SOON_SHARE = 0.15;
+
+/** Runs it on a data folder of its own. */
+export async function runCrashTest(options: CrashOptions): Promise<CrashReport> {
+  const dataDir = mkdtempSync(join(tmpdir(), "edge-ipam-crash-"));
+  const vars = { TEST_SETTINGS: JSON.stringify(SETTINGS) };
+  const service = await startService({ dataDir, entry: "test/support/entry.ts", vars });
+  const client = new HttpClient(() => service.url, options.clients * 2);
+  try {
+    return await run(options, service, client);
+  } finally {
+    client.close();
+    await service.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function run(options: CrashOptions, service: Service, client: HttpClient): Promise<CrashReport> {
+  const ground = groundOf(options);
+  const random = randomFrom(options.seed);
+  const recorder = new Recorder(client);
+  const load = new CrashLoad(recorder, ground, random);
+  const operators = new Operators(recorder, ground, load, random);
+  await prepare(client, ground);
+  let isOver = false;
+  const goesOn = (): boolean => isOver;
+  const kill = async (): Promise<void> => {
+    try {
+      await killOften(options, service, recorder, random);
+    } finally {
+      isOver = true;
+    }
+  };
+  await Promise.all([
+    ...Array.from({ length: options.clients }, () => load.run(goesOn)),
+    operators.run(goesOn),
+    kill(),
+  ]);
+  await pause(SETTLE_MS);
+  const { violations, repair, allocated } = await judge(client, recorder, ground, operators);
+  const { history, seen } = recorder;
+  const count = (kind: string, outcome: string): number =>
+    history.filter((one) => one.kind === kind && one.outcome === outcome).length;
+  return {
+    kills: options.cycles,
+    requests: history.length,
+    acknowledgedAllocations: count("allocate", "ok"),
+    acknowledgedReleases: count("release", "ok"),
+    refused: count("allocate", "refused") + count("release", "refused"),
+    unknown: history.filter(({ outcome }) => outcome === "unknown").length,
+    allocatedAtEnd: allocated,
+    repair,
+    seen,
+    violations,
+  };
+}
+
+async function killOften(
+  { cycles, onCycle }: CrashOptions,
+  service: Service,
+  { history }: Recorder,
+  random: () => number,
+): Promise<void> {
+  for (let cycle = 1; cycle <= cycles; cycle += 1) {
+    const { least, most, soon } = LIFE_MS;
+    await pause(random() < SOON_SHARE ? random() * soon : least + random() * (most - least));
+    await service.kill();
+    await service.restart();
+    onCycle?.(cycle, history.length);
+  }
+  // What the last kill has cut off is asked for again.
+  await pause(LIFE_MS.most);
+}
