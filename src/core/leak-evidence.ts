@@ -59,7 +59,11 @@ const AHEAD_MS = 5_000;
  */
 const UNCOUNTED_GAP_MS = 120_000;
 
-/** Combines all evidence about one address: alive if any says so, absent only if all that speak say so. */
+/**
+ * Combines all evidence about one address: alive if any says so, absent only if all that speak say so.
+ * Shape: of each source the last complete piece, and a newer one that is not complete, if there is one: that
+ * cannot take back what the complete one called alive.
+ */
 export function verdictOf(
   subject: LeakSubject,
   kind: LeakKind,

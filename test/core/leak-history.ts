@@ -1,0 +1,326 @@
+/**
+ * One host through a random history: workloads that come and go, reports that are late, lost, repeated, cut short
+ * or empty, clocks that step. It notes what every accepted piece of evidence said, for the oracle to look back at.
+ * May import: the core. Rule: the oracle counts for itself and asks the judgement nothing.
+ */
+import type { Evidence, Mark } from "../../src/core/leak-evidence.ts";
+import type { HostLife } from "../../src/core/leak-host.ts";
+import { kubernetesEvidence } from "../../src/core/leak-kubernetes.ts";
+import type { Suspicion } from "../../src/core/leak-ledger.ts";
+import { auditHost, type HostAudit } from "../../src/core/leak-policy.ts";
+import { afterRelease, handlesToWeigh, planReleases, withStandings } from "../../src/core/leak-release.ts";
+import {
+  markOfReport,
+  orderOfReport,
+  type ReportedWorkload,
+  reportEvidence,
+} from "../../src/core/leak-report.ts";
+import type { LeakSubject } from "../../src/core/leak-subject.ts";
+
+export const GRACE_MS = 600_000;
+export const STALE_MS = 300_000;
+const SETTLE_MS = 120_000;
+/** How long after it was given an address a workload is seen by an agent, ms. */
+const STARTING_MS = 60_000;
+/** How long a request may be under way, ms. */
+const UNDER_WAY_MS = 90_000;
+
+export interface Step {
+  readonly kind:
+    | "allocate"
+    | "touch"
+    | "end"
+    | "wait"
+    | "report"
+    | "deliver"
+    | "tell"
+    | "list"
+    | "restart"
+    | "clock"
+    | "remove"
+    | "register";
+  readonly slot: number;
+  readonly size: number;
+  readonly isWhole: boolean;
+  readonly isEmpty: boolean;
+}
+
+interface Message {
+  readonly generation: number;
+  readonly sequence: number;
+  readonly listedAt: number;
+  readonly ageMs: number;
+  readonly complete: boolean;
+  readonly workloads: readonly ReportedWorkload[];
+}
+
+/** What a complete piece of evidence said of one allocation, by the oracle's own reading. */
+interface Word {
+  readonly mark: Mark;
+  readonly isAlive: boolean;
+}
+
+export class LeakHistory {
+  readonly faults: string[] = [];
+  /** Addresses released on a host that is there, and on one that was lost. */
+  readonly released = { active: 0, gone: 0, unknown: 0 };
+  #real = 10_000_000;
+  #offset = 0;
+  #blockClock = 0;
+  #touch = 0;
+  #life: HostLife = { kind: "active", generation: 1 };
+  #generation = 1;
+  #sequence = 0;
+  #listings = 0;
+  #lastReport: Message | undefined;
+  /** By source, the last complete piece and the last of all. */
+  readonly #evidence = new Map<string, Evidence>();
+  #ledger: readonly Suspicion[] = [];
+  readonly #underWay: Message[] = [];
+  readonly #held = new Map<number, LeakSubject>();
+  /** Workloads that run, each with when it began. */
+  readonly #running = new Map<string, number>();
+  readonly #words = new Map<string, Word[]>();
+
+  constructor(
+    /** A cluster is asked too, and shows only one address of each pod. */
+    readonly hasKubernetes: boolean,
+    /** Every complete report lists all that runs: then nothing that runs may ever lose its address. */
+    readonly isHonest: boolean,
+  ) {}
+
+  run(step: Step): void {
+    const handle = `net.${step.slot % 3}`;
+    switch (step.kind) {
+      case "allocate":
+        return this.#allocate(step.slot, handle);
+      case "touch":
+        return this.#retouch(step.slot);
+      case "end":
+        this.#running.delete(handle);
+        return;
+      case "wait":
+        this.#real += step.size * 1000;
+        return;
+      case "report":
+        return this.#send(step);
+      case "deliver":
+        return this.#deliver(step);
+      case "tell":
+        this.#send(step);
+        return this.#deliver({ ...step, slot: this.#underWay.length - 1, isEmpty: false });
+      case "list":
+        return this.#list(step.isWhole);
+      case "restart":
+        this.#generation += 1;
+        this.#sequence = 0;
+        return;
+      case "clock":
+        this.#offset += (step.isWhole ? 1 : -1) * step.size * 1000;
+        return;
+      case "remove":
+        return this.#remove();
+      case "register":
+        this.#life = { kind: "active", generation: this.#generation };
+        return;
+    }
+  }
+
+  get #now(): number {
+    return this.#real + this.#offset;
+  }
+
+  #allocate(slot: number, handle: string): void {
+    if (this.#held.has(slot) || this.#life.kind !== "active") return;
+    const pod = handle.slice("net.".length);
+    const attributes = { namespace: "ns", pod };
+    const base = { address: `10.0.0.${slot}`, block: "10.0.0.0/26", host: "h", handle, attributes };
+    this.#held.set(slot, { ...base, use: "Workload", leakCollection: "auto", ...this.#stamp() });
+    this.#running.set(handle, this.#real);
+  }
+
+  #stamp(): { touch: number; touchedAt: number } {
+    this.#touch += 1;
+    // A block's time never goes back.
+    this.#blockClock = Math.max(this.#blockClock, this.#now);
+    return { touch: this.#touch, touchedAt: this.#blockClock };
+  }
+
+  #retouch(slot: number): void {
+    const subject = this.#held.get(slot);
+    if (subject === undefined) return;
+    this.#held.set(slot, { ...subject, ...this.#stamp() });
+    this.#running.set(subject.handle, this.#real);
+  }
+
+  #remove(): void {
+    // Who removes a host has ended what ran there, except where nobody is honest.
+    if (this.isHonest) this.#running.clear();
+    this.#life = { kind: "gone", generation: this.#generation, since: this.#now, by: "removal" };
+    this.#audit();
+  }
+
+  #addressesOf(handle: string): string[] {
+    return [...this.#held.values()].filter((one) => one.handle === handle).map(({ address }) => address);
+  }
+
+  #send({ isWhole, isEmpty, size }: Step): void {
+    this.#sequence += 1;
+    const seen = [...this.#running].filter(([, since]) => this.#real - since >= STARTING_MS);
+    const all = seen.map(([handle]) => ({ handle, addresses: this.#addressesOf(handle) }));
+    const workloads = isWhole ? (isEmpty && !this.isHonest ? [] : all) : all.slice(0, isEmpty ? 0 : 1);
+    const place = { generation: this.#generation, sequence: this.#sequence };
+    const ageMs = Math.min(size, 30) * 1000;
+    this.#underWay.push({ ...place, listedAt: this.#real, ageMs, complete: isWhole, workloads });
+  }
+
+  #deliver({ slot, isEmpty: isRepeated }: Step): void {
+    const at = slot % Math.max(1, this.#underWay.length);
+    const message = this.#underWay[at];
+    if (message === undefined) return;
+    if (!isRepeated) this.#underWay.splice(at, 1);
+    // A listing that took as long as its age says was sent that much later; later still nobody waits for it.
+    const arrival = Math.max(this.#real, message.listedAt + message.ageMs);
+    if (arrival - message.listedAt > message.ageMs + UNDER_WAY_MS) return;
+    this.#real = arrival;
+    const order = orderOfReport(this.#lastReport, message);
+    if (order === "newer") this.#take(message);
+    if (order === "newer" || order === "repeated") this.#audit();
+  }
+
+  #take(message: Message): void {
+    this.#lastReport = message;
+    const mark = markOfReport(message, this.#now, message.ageMs);
+    this.#keep(reportEvidence(mark, message), message.complete);
+    const listed = new Set(message.workloads.map(({ handle }) => handle));
+    const addresses = new Set(message.workloads.flatMap((one) => one.addresses));
+    this.#hear(mark, message.complete, (one) => listed.has(one.handle) || addresses.has(one.address));
+  }
+
+  #list(isComplete: boolean): void {
+    if (!this.hasKubernetes) return;
+    this.#keep(this.#look(isComplete, "host"), isComplete);
+    this.#audit();
+  }
+
+  #keep(evidence: Evidence, isComplete: boolean): void {
+    const { source } = evidence.mark;
+    this.#evidence.set(`${source}, last`, evidence);
+    if (isComplete) this.#evidence.set(`${source}, complete`, evidence);
+  }
+
+  #look(complete: boolean, scope: "host" | "cluster", read?: ReadonlySet<string>): Evidence {
+    this.#listings += 1;
+    const running = [...this.#running.keys()].map((handle) => ({
+      namespace: "ns",
+      name: handle.slice("net.".length),
+      addresses: this.#addressesOf(handle).slice(0, 1),
+    }));
+    const pods = complete ? running : running.slice(0, 1);
+    const mark = { generation: 0, sequence: this.#listings, takenAt: this.#now };
+    const shown = new Set(pods.flatMap(({ addresses }) => addresses));
+    const starting = new Set(
+      pods.filter(({ addresses }) => addresses.length === 0).map(({ name }) => `net.${name}`),
+    );
+    const isAlive = (one: LeakSubject) => shown.has(one.address) || starting.has(one.handle);
+    const isRead = (one: LeakSubject) => read?.has(`ns/${one.attributes.pod}`) ?? true;
+    this.#hear({ ...mark, source: "kubernetes" }, complete, isAlive, isRead);
+    return kubernetesEvidence(mark, { complete, scope, pods, ...(read === undefined ? {} : { read }) });
+  }
+
+  #hear(
+    mark: Mark,
+    isComplete: boolean,
+    isAlive: (one: LeakSubject) => boolean,
+    speaksOf: (one: LeakSubject) => boolean = () => true,
+  ): void {
+    for (const one of this.#held.values()) {
+      // What is cut short counts only for what it lists.
+      if (!speaksOf(one) || (!isComplete && !isAlive(one))) continue;
+      const key = `${one.address} ${one.touch}`;
+      this.#words.set(key, [...(this.#words.get(key) ?? []), { mark, isAlive: isAlive(one) }]);
+    }
+  }
+
+  #judge(extra: readonly Evidence[]): HostAudit {
+    const evidence = [...this.#evidence.values(), ...extra];
+    const audit = auditHost({
+      now: this.#now,
+      staleMs: STALE_MS,
+      graceMs: GRACE_MS,
+      life: this.#life,
+      evidence,
+      hasKubernetes: this.hasKubernetes,
+      blocks: [{ block: "10.0.0.0/26", subjects: [...this.#held.values()] }],
+      isWhole: true,
+      ledger: this.#ledger,
+    });
+    this.#ledger = audit.ledger;
+    return audit;
+  }
+
+  #audit(): void {
+    let audit = this.#judge([]);
+    if (this.hasKubernetes && audit.recheck.length > 0) {
+      const read = new Set(audit.recheck.map((handle) => `ns/${handle.slice("net.".length)}`));
+      audit = this.#judge([this.#look(true, "cluster", read)]);
+    }
+    const members = handlesToWeigh(audit).map((handle) => {
+      const listed = [...this.#held.values()].filter((one) => one.handle === handle);
+      return [handle, withStandings(audit, listed)] as const;
+    });
+    for (const { handle, items } of planReleases(members, { addressesMax: 100 }).releases) {
+      if (items.length !== this.#addressesOf(handle).length)
+        this.faults.push(`part of ${handle} is released`);
+      for (const { address, touch } of items) this.#release(address, touch);
+    }
+  }
+
+  #release(address: string, touch: number): void {
+    const slot = [...this.#held].find(([, one]) => one.address === address);
+    if (slot === undefined || slot[1].touch !== touch) {
+      this.faults.push(`${address} is released by a touch that it has not`);
+      return;
+    }
+    const [at, subject] = slot;
+    const fault = this.#faultOf(subject);
+    if (fault !== undefined) this.faults.push(`${address}: ${fault}`);
+    if (this.isHonest && this.#running.has(subject.handle)) this.faults.push(`${address} is in use`);
+    this.released[this.#life.kind] += 1;
+    this.#held.delete(at);
+    this.#ledger = afterRelease(this.#ledger, new Map([[address, { touch, answer: "released" }]]));
+  }
+
+  /** What is wrong with releasing an allocation now, by all that was ever heard of it. */
+  #faultOf({ address, touch, touchedAt }: LeakSubject): string | undefined {
+    const all = this.#words.get(`${address} ${touch}`) ?? [];
+    const life = this.#life;
+    const isGone = life.kind === "gone" && touchedAt < life.since;
+    const words = isGone
+      ? all.filter(({ mark }) => mark.source !== "report" || mark.takenAt >= life.since)
+      : all;
+    if (words.at(-1)?.isAlive === true) return "the last evidence calls it alive";
+    for (const source of ["report", "kubernetes"]) {
+      const last = words.findLast(({ mark }) => mark.source === source);
+      const isStale = last !== undefined && this.#now - last.mark.takenAt > STALE_MS;
+      if (last?.isAlive === true && !isStale) return `what ${source} said last calls it alive, and is fresh`;
+    }
+    if (isGone) {
+      const isKnown = !this.hasKubernetes || words.some(({ mark }) => mark.source === "kubernetes");
+      return isKnown ? undefined : "lost without the word of the cluster";
+    }
+    return hasProof(words, touchedAt) ? undefined : "not seen leaked twice and once more";
+  }
+}
+
+/** Two absences by different evidence more than the grace apart, a third one after them, and no life between. */
+function hasProof(words: readonly Word[], touchedAt: number): boolean {
+  const since = words.findLastIndex(({ isAlive }) => isAlive) + 1;
+  const absent = words.slice(since).map(({ mark }) => mark);
+  const settled = absent.filter(({ takenAt }) => takenAt >= touchedAt + SETTLE_MS);
+  return settled.some((first, one) =>
+    settled.some(
+      (second, two) => two > one && second.takenAt - first.takenAt > GRACE_MS && two < settled.length - 1,
+    ),
+  );
+}
