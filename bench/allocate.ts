@@ -34,10 +34,13 @@ interface Subject {
 
 /** What is compared. Each allocation has a handle of its own; blocks are /26, claimed as they fill. */
 function subjects(target: Target): Subject[] {
-  const allocate = (host: string, id: string) =>
-    target.send("POST", "/v1/allocations", { host, handle: `bench.${id}`, ipv4: { count: 1 } });
+  const send = (path: string, host: string, id: string) =>
+    target.send("POST", path, { host, handle: `bench.${id}`, ipv4: { count: 1 } });
+  const allocate = (host: string, id: string) => send("/v1/allocations", host, id);
   const calls: [string, Call][] = [
     ["no-op", () => target.send("POST", "/bench/noop", { host: "bench-0" })],
+    ["checks, no object", (_client, count) => send("/bench/no-call/v1", "bench-0", `${count}`)],
+    ["checks, one call", (_client, count) => send("/bench/one-call/v1", "bench-0", `${count}`)],
     ["one durable write", (client) => target.send("POST", `/bench/write/${client}`, { host: "bench-0" })],
     ["allocate, 1 host", (_client, count) => allocate("bench-0", `${count}`)],
     [
@@ -89,7 +92,7 @@ async function compare(target: Target): Promise<void> {
   for (const { call } of subjects(target)) await measure(call, WARM_UP_CLIENTS, FIRST_WARM_UP_SECONDS);
   for (const clients of [1, 16, 64]) {
     const all = subjects(target);
-    const [noOp, floor] = all;
+    const [noOp, , , floor] = all;
     if (noOp === undefined || floor === undefined) return;
     for (const { call } of all) await measure(call, clients, WARM_UP_SECONDS);
     for (let round = 0; round < ROUNDS; round += 1) {
