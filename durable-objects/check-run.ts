@@ -99,6 +99,7 @@ export class CheckRun {
       } else if (count > 0) {
         return Math.max(SOON_MS, nextDue - this.#runtime.now());
       } else {
+        await this.#tell(calls, check);
         this.#end(check, "done");
         return undefined;
       }
@@ -163,6 +164,24 @@ export class CheckRun {
       if (current?.state !== "running" || current.step !== check.step) return;
       this.#rows.put({ ...change(current), step: check.step + 1, failures: 0 });
     });
+  }
+
+  /** What was mended stands among the events, with who asked for it. */
+  async #tell(
+    calls: CheckCalls,
+    { number, startedAt, request, problems, repaired }: StoredCheck,
+  ): Promise<void> {
+    const { repair, by, requestId } = request;
+    if (!repair || problems === 0) return;
+    const who = { ...(by === undefined ? {} : { by }), ...(requestId === undefined ? {} : { requestId }) };
+    const word = {
+      check: String(number),
+      problems,
+      repaired,
+      message: `check ${number} ${startedAt}`,
+      ...who,
+    };
+    await calls.must(() => this.#runtime.ports.cluster().repaired(word));
   }
 
   #failed(): number | undefined {

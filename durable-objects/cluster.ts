@@ -7,7 +7,7 @@ import { DurableObject } from "cloudflare:workers";
 import { changeConfig } from "../src/core/config.ts";
 import type { Revised, Stamp } from "../src/core/definition.ts";
 import { type Rejection, rejection } from "../src/core/errors.ts";
-import { type PolicyChange, policyEvent } from "../src/core/events.ts";
+import { type PolicyChange, policyEvent, repairEvent } from "../src/core/events.ts";
 import { invariant } from "../src/core/invariant.ts";
 import { PAGE_SIZE_MAX, POOLS_MAX, RESERVATIONS_MAX } from "../src/core/limits.ts";
 import { changePool, definePool, type PoolSpec, replacePool } from "../src/core/pool.ts";
@@ -241,6 +241,13 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
   async refusals({ host, message, rows }: Request<"refusals">): Answer<"refusals"> {
     this.#store.countCall("refusals");
     this.#store.transaction(() => this.#events.refusals(host, message, rows));
+    return { heard: true };
+  }
+
+  async repaired({ message, by, requestId, ...done }: Request<"repaired">): Answer<"repaired"> {
+    this.#store.countCall("repaired");
+    const event = repairEvent(done, { at: this.#runtime.now(), actor: by, requestId });
+    this.#store.transaction(() => this.#events.told(event, message));
     return { heard: true };
   }
 

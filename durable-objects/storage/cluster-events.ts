@@ -37,10 +37,14 @@ export class EventRows {
     if (this.#last() % PRUNE_EVERY === 0) this.#prune();
   }
 
+  /** Adds what another object tells; a message that came before adds nothing. */
+  told(event: EventDraft, message: string): void {
+    if (!this.#isKnown(message)) this.append(event, message);
+  }
+
   /** Adds what a host refused; a message that came before adds nothing. */
   refusals(host: string, message: string, rows: readonly RefusalRow[]): void {
-    const known = "SELECT 1 AS found FROM event WHERE id > ? AND told = ? LIMIT 1";
-    if (this.#store.row(known, this.#last() - REPEAT_WITHIN, message) !== undefined) return;
+    if (this.#isKnown(message)) return;
     for (const { lastAt, ...row } of rows) {
       this.append({ at: lastAt, type: "refusal", severity: "warning", host, ...row }, message);
     }
@@ -63,6 +67,11 @@ export class EventRows {
   refusedSince(at: number): number {
     const query = "SELECT coalesce(sum(count), 0) AS count FROM event WHERE type = 'refusal' AND at > ?";
     return this.#store.row<{ count: number }>(query, at)?.count ?? 0;
+  }
+
+  #isKnown(message: string): boolean {
+    const known = "SELECT 1 AS found FROM event WHERE id > ? AND told = ? LIMIT 1";
+    return this.#store.row(known, this.#last() - REPEAT_WITHIN, message) !== undefined;
   }
 
   #last(): number {

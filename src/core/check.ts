@@ -9,6 +9,9 @@ export interface CheckRequest {
   readonly host?: string;
   /** Whether what is found is mended. */
   readonly repair: boolean;
+  /** Who asked for it, and with which request; stands in the event of a repair. */
+  readonly by?: string;
+  readonly requestId?: string;
 }
 
 /** Which record is wrong. The block is the truth of its addresses and of its owner; the others follow it. */

@@ -111,6 +111,23 @@ export function policyEvent(
   };
 }
 
+/** Makes the event of a check that has mended what it could. */
+export function repairEvent(
+  done: { readonly check: string; readonly problems: number; readonly repaired: number },
+  by: { readonly at: number; readonly actor?: string | undefined; readonly requestId?: string | undefined },
+): EventDraft {
+  const { actor, requestId, at } = by;
+  return {
+    at,
+    type: "repair",
+    severity: done.repaired < done.problems ? "warning" : "info",
+    ...(actor === undefined ? {} : { actor }),
+    ...(requestId === undefined ? {} : { requestId }),
+    name: done.check,
+    after: { problems: String(done.problems), repaired: String(done.repaired) },
+  };
+}
+
 function typeOf({ kind, before, after }: PolicyChange): EventType {
   if (kind === "config") return "config_changed";
   if (kind === "reservation") return "reservation_changed";

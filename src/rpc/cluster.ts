@@ -135,6 +135,16 @@ export interface ClusterPort {
     readonly message: string;
     readonly rows: readonly RefusalRow[];
   }): Promise<{ readonly heard: true }>;
+  /** A check has mended what it could; a message that came before counts once. */
+  repaired(request: {
+    readonly check: string;
+    readonly problems: number;
+    readonly repaired: number;
+    /** Names this message. */
+    readonly message: string;
+    readonly by?: string;
+    readonly requestId?: string;
+  }): Promise<{ readonly heard: true }>;
   /** What happened lately, newest first. */
   listEvents(
     request: EventFilter & { readonly before?: number; readonly limit: number },

@@ -92,6 +92,14 @@ describe("a check", () => {
     expect(mended).toMatchObject({ problems: HANDLES.length, repaired: HANDLES.length });
     expect(mended.findings.every(({ repaired }: { repaired: boolean }) => repaired)).toBe(true);
     expect(await ended(await start())).toMatchObject({ state: "done", problems: 0 });
+    const { body: events } = await expectStatus(call("GET", "/v1/events?type=repair"), 200);
+    expect(events.items).toHaveLength(1);
+    expect(events.items[0]).toMatchObject({
+      severity: "info",
+      actor: "anonymous",
+      summary: `Check ${mended.id} mended ${HANDLES.length} of ${HANDLES.length} problems.`,
+      after: { problems: String(HANDLES.length), repaired: String(HANDLES.length) },
+    });
   });
 
   it("can be kept to a pool or a host", async () => {

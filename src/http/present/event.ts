@@ -32,6 +32,7 @@ const SUMMARIES: Partial<Record<EventType, (event: RecentEvent) => string>> = {
   reservation_changed: (event) => changed(`Reservation ${event.name}`, event),
   host_registered: (event) =>
     event.before === undefined ? `Host ${event.host} was registered.` : relabelled(event),
+  repair: ({ name, after }) => `Check ${name} mended ${after?.repaired} of ${after?.problems} problems.`,
   host_removed: ({ host }) => `Host ${host} was removed.`,
 };
 

@@ -18,6 +18,7 @@ const CAPABILITIES = [
   "allocation_batches",
   "allocation_explanations",
   "borrowed_routes",
+  "checks",
   "dual_stack",
   "events",
   "exact_utilization",

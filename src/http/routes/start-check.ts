@@ -25,7 +25,12 @@ export const startCheck = operation(
       const fault = { pointer: "/pool", code: "out_of_range", message: "names no pool" } as const;
       return rejection("invalid_request", { errors: [fault] });
     }
-    const started = await call.ports.sweep().startCheck({ ...present(body), repair });
+    const started = await call.ports.sweep().startCheck({
+      ...present(body),
+      repair,
+      by: call.principal.subject,
+      requestId: call.requestId,
+    });
     return started.ok ? reply(202, checkOnWire(started.value, [])) : started.error;
   },
 );
