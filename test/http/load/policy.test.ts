@@ -13,6 +13,8 @@ const hosts = ["node-a", "node-b", "node-c", "node-d"];
 /** How long the load runs before a write, after the restart, and from the write's answer to the kill. */
 const phaseMs = 1_500;
 const killAfterMs = 700;
+/** Allocations before the write; a slow machine takes longer for them, to a bound. */
+const grantedMin = 200;
 /** A block that is no longer full tells its directory at once; this is how long that may take. */
 const hintMs = 300;
 
@@ -64,6 +66,7 @@ async function writeUnderLoad(method: string, path: string, body: object): Promi
   };
   const running = Promise.all(Array.from({ length: clients }, run));
   await pause(phaseMs);
+  for (let left = 100; left > 0 && granted(allocates()).length < grantedMin; left -= 1) await pause(100);
   const answer = await client.must(method, path, body);
   const at = now();
   await pause(killAfterMs);
@@ -166,14 +169,16 @@ it("I8: after strict affinity's answer no host gets an address outside its own b
     ({ kind, handle }) => kind === "release" && borrowed.has(handle ?? ""),
   );
   const hintsKnownAt = Math.max(...ends.map(({ answeredAt }) => answeredAt)) + hintMs;
-  const refused = after.filter(({ host, invokedAt }) => isBorrower(host) && invokedAt > hintsKnownAt);
+  const refused = after
+    .filter(({ outcome }) => outcome === "refused")
+    .filter(({ host, invokedAt }) => isBorrower(host) && invokedAt > hintsKnownAt);
   expect(refused.length).toBeGreaterThan(0);
   expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(["strict_affinity"]));
 });
 
 it("I12: after a longer cooldown's answer no address is allocated before it has passed", async () => {
   const cooldownMs = 1_000;
-  await client.must("PUT", "/v1/pools/quick", { cidr: "10.9.0.0/26", blockSize: 28 });
+  await client.must("PUT", "/v1/pools/quick", { cidr: "10.9.0.0/27", blockSize: 28 });
   const written = await writeUnderLoad("PATCH", "/v1/config", { ipCooldownSeconds: cooldownMs / 1000 });
   const { before, after } = around(written);
   const endedAt = new Map<string, number[]>();
