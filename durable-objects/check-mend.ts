@@ -55,11 +55,13 @@ export class CheckMend {
     const keys = tasks.filter((task) => task.kind === "key");
     const rows = tasks.filter((task) => task.kind === "row");
     const hosts = tasks.filter((task) => task.kind === "host");
+    const unlisted = tasks.filter((task) => task.kind === "enrol");
     const spaces = tasks.filter((task) => task.kind === "space");
     const done = [
       await this.#keys(keys),
       await this.#rows(rows),
       ...(await this.#facts.calls.each(spaces, (task) => this.#space(task))),
+      ...(await this.#facts.calls.each(unlisted, (task) => this.#enrol(task))),
       ...(await this.#facts.calls.each(hosts, (task) => this.#host(task))),
       ...(await this.#facts.calls.each(blocks, (task) => this.#block(task))),
     ];
@@ -132,6 +134,11 @@ export class CheckMend {
       ...NOTHING,
       repaired: findings.map((finding) => ({ name: finding, isRepaired: !wrong.has(finding) })),
     };
+  }
+
+  async #enrol({ host, finding }: Extract<CheckTask, { kind: "enrol" }>): Promise<Mended> {
+    const said = await this.#facts.calls.maybe(() => this.#ports.host(host).enrolAgain({ host }), 2);
+    return { ...NOTHING, repaired: [{ name: finding, isRepaired: said?.enrolled === true }] };
   }
 
   /** A Host that goes on not to answer is told of; the check goes on without its rows. */

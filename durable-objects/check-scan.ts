@@ -152,14 +152,35 @@ export class CheckScan {
     );
     const words = await this.#calls.each(entries, ({ block }) => this.#facts.word(block));
     const suspects = await this.#ownership(entries, words);
+    const unlisted = await this.#unlistedHosts(entries, words);
     const keys = await this.#keys(entries.map(({ block }, index) => ({ block, word: words[index] })));
     return {
       ...(next === undefined ? {} : { next }),
       checked: entries.length,
       ...(owner === undefined ? {} : { total: entries.length }),
-      findings: keys.findings,
-      tasks: [...suspects, ...keys.tasks],
+      findings: [...unlisted.findings, ...keys.findings],
+      tasks: [...suspects, ...unlisted.tasks, ...keys.tasks],
     };
+  }
+
+  /** Hosts that blocks name and Cluster does not. Why at once: a host is listed before its first row. */
+  async #unlistedHosts(
+    entries: readonly DirectoryEntry[],
+    words: readonly (BlockAudit | undefined)[],
+  ): Promise<Pick<StepResult, "findings" | "tasks">> {
+    const named = words.flatMap((word) => [word?.owner, ...(word?.holders ?? [])]);
+    const hosts = new Set([...entries.map(({ owner }) => owner), ...named]);
+    hosts.delete(undefined);
+    if (hosts.size === 0) return { findings: [], tasks: [] };
+    const asked = [...hosts].filter((host) => host !== undefined);
+    const said = await this.#calls.must(() => this.#ports.cluster().unlistedHosts({ hosts: asked }));
+    const findings = said.hosts.map((host) => found({ problem: "host_not_listed", host }));
+    if (!this.#request.repair) return { findings, tasks: [] };
+    const tasks = findings.map(({ name, finding: { host = "" } }) => {
+      const task = { kind: "enrol", host, finding: name } as const;
+      return { name: `enrol ${host}`, dueInMs: 0, task };
+    });
+    return { findings, tasks };
   }
 
   /** Blocks of which something differs; it may be a step under way, so they are looked at again. */

@@ -28,6 +28,8 @@ export interface BlockTask {
 
 export type CheckTask =
   | BlockTask
+  /** A host that Cluster does not list. */
+  | { readonly kind: "enrol"; readonly host: string; readonly finding: string }
   /** A Host that did not answer when its rows were to be read. */
   | { readonly kind: "host"; readonly host: string; readonly looks: number }
   /** A held key whose row is to be put back. */

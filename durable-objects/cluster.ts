@@ -260,6 +260,11 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     return found.length <= limit || next === undefined ? { events } : { events, next };
   }
 
+  async unlistedHosts({ hosts }: Request<"unlistedHosts">): Answer<"unlistedHosts"> {
+    this.#store.countCall("unlistedHosts");
+    return { hosts: hosts.filter((host) => !this.#hosts.has(host)) };
+  }
+
   async listHosts({ after = "", limit }: Request<"listHosts">): Answer<"listHosts"> {
     this.#store.countCall("listHosts");
     invariant(Number.isInteger(limit) && limit >= 1 && limit <= PAGE_SIZE_MAX, "a page has 1 to 1000 items");

@@ -56,6 +56,22 @@ export class HostCheck {
     return true;
   }
 
+  /** Says once more what the host is, by its own registration. */
+  async enrolAgain(host: string): Promise<boolean> {
+    const { memory, runtime } = this.#host;
+    const { registration } = memory;
+    const isRegistered = registration !== undefined && registration.gone?.isOver !== true;
+    const entry = {
+      host,
+      registered: isRegistered,
+      removing: isRegistered && registration.gone !== undefined,
+      labels: isRegistered ? registration.labels : {},
+      revision: registration?.revision ?? 0,
+    };
+    const told = await again(this.#host, () => runtime.ports.cluster().enrol(entry));
+    return told.kind === "answered";
+  }
+
   /** A confirmed row whose block names another owner is none; false: the block did not answer. */
   async #doubt(host: string, block: string): Promise<boolean> {
     const { memory, runtime } = this.#host;

@@ -215,6 +215,12 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     return { kind: await this.#check().settle(request) };
   }
 
+  async enrolAgain(request: { host: string }): Promise<{ enrolled: boolean }> {
+    this.#store.countCall("enrolAgain");
+    this.#name = request.host;
+    return { enrolled: await this.#check().enrolAgain(request.host) };
+  }
+
   async noteBorrowed(request: Parameters<rpc.HostPort["noteBorrowed"]>[0]): Promise<{ noted: boolean }> {
     this.#store.countCall("noteBorrowed");
     this.#name = request.host;

@@ -60,6 +60,10 @@ export class HostRows {
     return isSame ? undefined : happened(entry, row, now);
   }
 
+  has(host: string): boolean {
+    return this.#store.row("SELECT 1 AS found FROM host WHERE name = ?", host) !== undefined;
+  }
+
   /** Counts the registered hosts, those that are being removed apart; virtual owners are none. */
   counts(): { readonly active: number; readonly removing: number } {
     const query = `SELECT count(*) AS total, sum(removing) AS removing

@@ -53,6 +53,8 @@ export const PROBLEM_KINDS = {
   row_unsettled: "affinity",
   /** A host holds an address in a block of which it knows nothing. */
   borrowing_unknown: "affinity",
+  /** Cluster does not list a host that blocks name. */
+  host_not_listed: "affinity",
   /** A Host could not be read. */
   host_no_answer: "affinity",
   /** The block says that it belongs to a pool that is not there. */

@@ -159,6 +159,10 @@ export interface ClusterPort {
     /** Of the host's registration; an older one than is stored changes nothing. Absent: 0. */
     readonly revision?: number;
   }): Promise<void>;
+  /** Those of some hosts that are not in the list of hosts; for a check. */
+  unlistedHosts(request: {
+    readonly hosts: readonly string[];
+  }): Promise<{ readonly hosts: readonly string[] }>;
   listHosts(request: {
     readonly after?: string;
     readonly limit: number;

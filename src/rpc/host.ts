@@ -365,6 +365,8 @@ export interface HostPort {
     readonly pool: string;
     readonly incarnation: number;
   }): Promise<SettleBlockAnswer>;
+  /** Cluster does not list the host: it enters itself again, as it is. */
+  enrolAgain(request: { readonly host: string }): Promise<{ readonly enrolled: boolean }>;
   /** The host holds an address in a block that it does not own. */
   noteBorrowed(request: {
     readonly host: string;

@@ -45,6 +45,7 @@ const SENTENCES: Record<Finding["problem"], (finding: Finding) => string> = {
   row_missing: ({ host }) => `${host} owns the block and has no row of it.`,
   row_unsettled: ({ host }) => `a claim or a release of the block by ${host} was never ended.`,
   borrowing_unknown: ({ host }) => `${host} holds an address here and does not know of it.`,
+  host_not_listed: ({ host }) => `blocks name ${host}, and the list of hosts does not.`,
   host_no_answer: ({ host }) => `what ${host} has could not be read.`,
   wrong_pool: ({ other }) => `the block says that it belongs to ${other}, which has no such block.`,
   rows_contradict: () => "rows of the block contradict each other.",

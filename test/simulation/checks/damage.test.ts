@@ -178,6 +178,11 @@ const DAMAGES: readonly Damage[] = [
     found: ({ ofA }) => [`borrowing_unknown ${ofA} b`],
   },
   {
+    name: "a host that Cluster does not list",
+    plant: ({ scene }) => scene.world.damage("cluster:v1:default", "DELETE FROM host WHERE name = 'b'"),
+    found: () => ["host_not_listed b"],
+  },
+  {
     name: "a Host that has lost everything, and its block",
     plant: ({ scene }) => {
       for (const table of ["affinities", "tally", "host"]) scene.world.damage(HOST_A, `DELETE FROM ${table}`);
