@@ -46,11 +46,28 @@ export default defineConfig({
         plugins: [cloudflareTest({ wrangler: { configPath: here("./wrangler.toml") } })],
         test: {
           name: "objects",
-          exclude,
+          exclude: [...exclude, "test/objects/conformance/**"],
           include: ["test/objects/**/*.test.ts"],
           fileParallelism: false,
           sequence: { groupOrder: 1 },
           testTimeout: 30_000,
+        },
+      },
+      {
+        // Many deployments in one workerd, each with a clock of its own: another Worker than the deployed one.
+        plugins: [
+          cloudflareTest({
+            main: here("./test/support/objects/case-entry.ts"),
+            wrangler: { configPath: here("./wrangler.toml") },
+          }),
+        ],
+        test: {
+          name: "conformance",
+          exclude,
+          include: ["test/objects/conformance/**/*.test.ts"],
+          maxConcurrency: 6,
+          sequence: { groupOrder: 2 },
+          testTimeout: 60_000,
         },
       },
       ...["tools", "http", "cni"].map((name, position) => ({
@@ -61,7 +78,7 @@ export default defineConfig({
           include: [`test/${name}/**/*.test.ts`],
           globalSetup: here("./test/support/public-files.ts"),
           fileParallelism: false,
-          sequence: { groupOrder: 2 + position },
+          sequence: { groupOrder: 3 + position },
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -1,8 +1,7 @@
 /**
  * Runs cases on a back end, whatever test runner calls it, and says of each how it ended.
- * May import: the rest of this folder, Node's files. Rule: a difference passes only by the table.
+ * May import: the rest of this folder. Rule: a difference passes only by the table.
  */
-import { readFileSync } from "node:fs";
 import { DEVIATIONS, type Deviation } from "./deviations.ts";
 import { type Difference, differences, savedForm } from "./matching.ts";
 import { resolved } from "./references.ts";
@@ -21,15 +20,10 @@ export interface Report {
   readonly verdicts: ReadonlyMap<string, Verdict>;
 }
 
-/** Reads a file of cases, one per line. */
-export function readCases(file: string): Case[] {
-  const lines = readFileSync(file, "utf8").split("\n");
+/** Reads cases from text, one per line. */
+export function parseCases(text: string): Case[] {
+  const lines = text.split("\n");
   return lines.filter((line) => line.trim() !== "").map((line) => JSON.parse(line) as Case);
-}
-
-/** The cases of the allocation core. */
-export function coreCases(): Case[] {
-  return readCases(new URL("./cases/core.jsonl", import.meta.url).pathname);
 }
 
 /** The entries of the table that concern a back end, by case. */

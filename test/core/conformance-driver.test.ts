@@ -1,7 +1,8 @@
 /** The driver of the conformance cases: a wrong expectation, a wrong back end and a stale entry all fail. */
 import { describe, expect, test } from "vitest";
+import { coreCases } from "../conformance/case-files.ts";
 import { DEVIATIONS, type Deviation } from "../conformance/deviations.ts";
-import { coreCases, runCase, runCases, summary } from "../conformance/driver.ts";
+import { runCase, runCases, summary } from "../conformance/driver.ts";
 import { differences } from "../conformance/matching.ts";
 import { modelBackend } from "../conformance/model-backend.ts";
 import { resolved } from "../conformance/references.ts";

@@ -1,6 +1,7 @@
 /** Every conformance case on the in-memory reference: it passes, or ends as the table says. */
 import { describe, expect, test } from "vitest";
-import { coreCases, runByTable } from "../conformance/driver.ts";
+import { coreCases } from "../conformance/case-files.ts";
+import { runByTable } from "../conformance/driver.ts";
 import { modelBackend } from "../conformance/model-backend.ts";
 
 describe("the model", () => {

@@ -1,7 +1,8 @@
 /** Every conformance case over HTTP, on services on bare workerd. */
 import { afterAll, describe, expect, test } from "vitest";
 import { apiBackend } from "../conformance/api-backend.ts";
-import { coreCases, runByTable, summary, type Verdict } from "../conformance/driver.ts";
+import { coreCases } from "../conformance/case-files.ts";
+import { runByTable, summary, type Verdict } from "../conformance/driver.ts";
 import type { Case } from "../conformance/vocabulary.ts";
 import { Services } from "./conformance-service.ts";
 

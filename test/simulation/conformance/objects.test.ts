@@ -1,7 +1,8 @@
 /** Every conformance case on the object classes, through the HTTP face, on the simulated platform. */
 import { afterAll, describe, expect, test } from "vitest";
 import { apiBackend } from "../../conformance/api-backend.ts";
-import { coreCases, runByTable, summary, type Verdict } from "../../conformance/driver.ts";
+import { coreCases } from "../../conformance/case-files.ts";
+import { runByTable, summary, type Verdict } from "../../conformance/driver.ts";
 import { openSimulated } from "./simulated-service.ts";
 
 const backend = apiBackend("objects", openSimulated);

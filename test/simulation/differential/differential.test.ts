@@ -71,7 +71,7 @@ function written(history: History | undefined): string {
 }
 
 test.each(SEEDS)(
-  "I1 I3 I7 I8 I9 I10 I12 I14 I15: the objects do what the reference does (seed %i)",
+  "I1 I2 I3 I7 I8 I9 I10 I12 I14 I15: the objects do what the reference does (seed %i)",
   async (seed) => {
     await holds(seed);
   },

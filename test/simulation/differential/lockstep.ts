@@ -163,6 +163,12 @@ export class Lockstep {
   async #compare(blocks: readonly BlockText[]): Promise<void> {
     const modelBlocks = await this.#reference.blocks();
     agree("blocks", blocks.map(sightOf), modelBlocks.map(sightOf));
+    for (const { cidr, allocated, cooldown, free } of blocks) {
+      const [, prefix = ""] = cidr.split("/");
+      const listed = [...allocated, ...cooldown, ...free];
+      const capacity = 2 ** ((cidr.includes(":") ? 128 : 32) - Number(prefix));
+      agree(`I2: addresses of ${cidr}`, [listed.length, new Set(listed).size], [capacity, capacity]);
+    }
     this.#objects.checkNumbers(blocks, "the objects");
     this.#reference.checkNumbers(modelBlocks, "the reference");
   }
