@@ -52,6 +52,16 @@ export function readTestReport(text: string): TestReport {
   return { passed, failed: report.success ? failed : Math.max(failed, 1), skipped, files };
 }
 
+/** Adds up reports of several programs. */
+export function sumOf(reports: readonly TestReport[]): TestReport {
+  return {
+    passed: reports.reduce((sum, { passed }) => sum + passed, 0),
+    failed: reports.reduce((sum, { failed }) => sum + failed, 0),
+    skipped: reports.flatMap(({ skipped }) => skipped),
+    files: reports.flatMap(({ files }) => files),
+  };
+}
+
 /** The line that CI reads: `N passed, N failed`, and how many were skipped if any were. */
 export function summaryLine({ passed, failed, skipped }: TestReport): string {
   const numbers = `${passed} passed, ${failed} failed`;

@@ -1,6 +1,6 @@
 /** The summary line never looks better than the run. */
 import { expect, it } from "vitest";
-import { ranEntirely, readTestReport, summaryLine } from "../../src/tools/test-report.ts";
+import { ranEntirely, readTestReport, summaryLine, sumOf } from "../../src/tools/test-report.ts";
 
 function report(files: Record<string, string[]>, { success = true, broken = "" } = {}): string {
   return JSON.stringify({
@@ -42,4 +42,10 @@ it("says whether a required file ran entirely", () => {
   expect(ranEntirely(read, "test/cni")).toBe(false);
   expect(ranEntirely(read, "c.test.ts")).toBe(false);
   expect(ranEntirely(read, "absent.test.ts")).toBe(false);
+});
+
+it("adds up reports of several programs", () => {
+  const tests = readTestReport(report({ "a.test.ts": ["passed", "failed"] }));
+  const histories = readTestReport(report({ simulate: ["passed"] }));
+  expect(summaryLine(sumOf([tests, histories]))).toBe("2 passed, 1 failed");
 });

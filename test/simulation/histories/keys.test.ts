@@ -6,7 +6,19 @@ import { describe, expect, test } from "vitest";
 import { blockObject } from "../../support/simulation/deployment.ts";
 import type { CrashPoint } from "../../support/simulation/instance.ts";
 import { Scene } from "../../support/simulation/scene.ts";
-import { A, B, findings, HOST_A, heldBy, leave, ONE_BLOCK, ownerOf, SHARD, TWO_BLOCKS } from "./stage.ts";
+import {
+  A,
+  B,
+  findings,
+  HOST_A,
+  heldBy,
+  leave,
+  ONE_BLOCK,
+  ownerOf,
+  rowsOf,
+  SHARD,
+  TWO_BLOCKS,
+} from "./stage.ts";
 
 const BLOCK_A = blockObject(A);
 
@@ -31,6 +43,18 @@ const REQUEST_CUTS: [string, string, CrashPoint, string][] = [
   ["with the index's answer in hand", HOST_A, "after-send", `${SHARD} => ${HOST_A} reserve`],
   ["with the block's answer in hand", HOST_A, "after-send", `${BLOCK_A} => ${HOST_A} allocate`],
 ];
+
+function ownedBy(scene: Scene, host: string): string {
+  return (
+    rowsOf(scene)
+      .find((row) => row.startsWith(`${host} `))
+      ?.split(" ")[1] ?? ""
+  );
+}
+
+function blockOf(address: string): string {
+  return Number(address.split(".").at(-1)) < 4 ? A : B;
+}
 
 describe("H1 I13: a request that is cut off is answered with the same addresses under its key", () => {
   test.each(REQUEST_CUTS)("%s", async (_where, object, point, during) => {
@@ -208,5 +232,27 @@ test("I13: a partial request of both families is answered alike, though its addr
   const blocks = first.kind === "ok" ? first.addresses.map(({ block }) => block) : [];
   expect(new Set(blocks)).toEqual(new Set([A, B, "fd00::/126"]));
   expect(await world.during(scene.allocate("a", wish))).toEqual(first);
+  expect(findings(scene)).toEqual([]);
+});
+
+test("I5: a row that an attempt finds listed is its own, and leaves a block that gave something no more", async () => {
+  const scene = await Scene.open({ pools: TWO_BLOCKS, settings: { leaseMs: 300, skewMs: 100 } });
+  const { world, deployed } = scene;
+  await world.during(scene.allocate("a", { handle: "old", v4: 3 }));
+  await world.during(scene.allocate("b", { handle: "other" }));
+  const own = ownedBy(scene, "a");
+  const reserved = world.hold({ from: SHARD, kind: "answer", method: "reserve" });
+  const asked = scene.allocate("a", { handle: "h", v4: 2 });
+  await world.advance(50);
+  // The seat was chosen under a policy that ends now; and the block's owner hears that there is no room.
+  void deployed.ports.cluster().changeConfig({ patch: { ipCooldownSeconds: 1 }, by: "test" });
+  await world.advance(600);
+  const full = { capacity: 4, allocated: 4, cooling: 0, hostReserved: 0, free: 0, reserved: 0, available: 0 };
+  const counts = { ...full, borrowed: 1, asOf: world.now };
+  void deployed.ports.host("a").blockChanged({ host: "a", block: own, counts });
+  await world.advance(50);
+  reserved.release();
+  expect(await world.during(asked)).toMatchObject({ kind: "ok" });
+  expect(new Set(heldBy(scene, "h").map(blockOf))).toEqual(new Set([A, B]));
   expect(findings(scene)).toEqual([]);
 });

@@ -1,0 +1,81 @@
+/**
+ * Rare branches that histories are about: a run that reached one of them never proves nothing.
+ * May import: nothing. Shape: names as the watch and the player count them.
+ */
+
+/** What each counts; the name says where it is seen. */
+export const RARE: readonly string[] = [
+  // Blocks: what they answered to an allocation.
+  "block late",
+  "block found",
+  "block spent",
+  "block full final",
+  "block full not final",
+  "block taken final",
+  "block affinity_lost final",
+  "block affinity_lost not final",
+  // The index: repeated keys, limits, keys that went on to another block.
+  "index listed",
+  "index limit",
+  "index spent",
+  "index late",
+  "move moved",
+  "move in_progress",
+  // Claims and their end.
+  "claim refused",
+  "claim late",
+  "pool reclaim",
+  "pool terminating",
+  "affinity stale",
+  "affinity block_not_empty",
+  "affinity draining",
+  "retired applied",
+  "retired not applied",
+  "offer declined",
+  // Undo, reuse and releases.
+  "undone",
+  "undo without effect",
+  "answer reused",
+  "release not_final",
+  "address stale",
+  "address already_free",
+  "release address by nothing: released",
+  // What clients were answered.
+  "repeated after an answer",
+  "repeated without an answer",
+  "answer unknown",
+  "answer in_progress",
+  "answer outcome_unknown",
+  "answer policy_unavailable",
+  "answer overloaded",
+  "answer pool_cooling",
+  "answer pool_exhausted",
+  "answer block_limit_reached",
+  "answer strict_affinity",
+  "answer handle_limit_reached",
+  "answer host_removing",
+  "answer requested_pool_unavailable",
+  // What operators did.
+  "claim block: claimed",
+  "claim block: owned_by_other",
+  "give up if empty: block_not_empty",
+  "give up by force: released",
+  "owners set: updated",
+  "owner promote: changed",
+  "owner clear: changed",
+  "drain: done",
+  "cancel drain: done",
+  "split: done",
+  "make pool: done",
+  "remove host: removing",
+  "register host: done",
+  "policy repeated",
+  // The platform.
+  "crash before-commit",
+  "crash after-commit",
+  "evict",
+  "supersede",
+  "lost request",
+  "lost answer",
+  "misreport",
+];
