@@ -16,10 +16,8 @@ import {
   reportEvidence,
 } from "../../src/core/leak-report.ts";
 import type { LeakSubject } from "../../src/core/leak-subject.ts";
+import { GRACE_MS, LeakOracle, STALE_MS } from "./leak-oracle.ts";
 
-export const GRACE_MS = 600_000;
-export const STALE_MS = 300_000;
-const SETTLE_MS = 120_000;
 /** How long after it was given an address a workload is seen by an agent, ms. */
 const STARTING_MS = 60_000;
 /** How long a request may be under way, ms. */
@@ -54,13 +52,11 @@ interface Message {
   readonly workloads: readonly ReportedWorkload[];
 }
 
-/** What a complete piece of evidence said of one allocation, by the oracle's own reading. */
-interface Word {
-  readonly mark: Mark;
-  readonly isAlive: boolean;
-}
-
 export class LeakHistory {
+  /** A cluster is asked too, and shows only one address of each pod. */
+  readonly hasKubernetes: boolean;
+  /** Every complete report lists all that runs: then nothing that runs may ever lose its address. */
+  readonly isHonest: boolean;
   readonly faults: string[] = [];
   /** Addresses released on a host that is there, and on one that was lost. */
   readonly released = { active: 0, gone: 0, unknown: 0 };
@@ -80,50 +76,53 @@ export class LeakHistory {
   readonly #held = new Map<number, LeakSubject>();
   /** Workloads that run, each with when it began. */
   readonly #running = new Map<string, number>();
-  readonly #words = new Map<string, Word[]>();
+  readonly #oracle: LeakOracle;
 
-  constructor(
-    /** A cluster is asked too, and shows only one address of each pod. */
-    readonly hasKubernetes: boolean,
-    /** Every complete report lists all that runs: then nothing that runs may ever lose its address. */
-    readonly isHonest: boolean,
-  ) {}
+  constructor({ hasKubernetes, isHonest }: { readonly hasKubernetes: boolean; readonly isHonest: boolean }) {
+    this.hasKubernetes = hasKubernetes;
+    this.isHonest = isHonest;
+    this.#oracle = new LeakOracle(hasKubernetes);
+  }
 
   run(step: Step): void {
     const handle = `net.${step.slot % 3}`;
-    switch (step.kind) {
-      case "allocate":
-        return this.#allocate(step.slot, handle);
-      case "touch":
-        return this.#retouch(step.slot);
-      case "end":
-        this.#running.delete(handle);
-        return;
-      case "wait":
-        this.#real += step.size * 1000;
-        return;
-      case "report":
-        return this.#send(step);
-      case "deliver":
-        return this.#deliver(step);
-      case "tell":
-        this.#send(step);
-        return this.#deliver({ ...step, slot: this.#underWay.length - 1, isEmpty: false });
-      case "list":
-        return this.#list(step.isWhole);
-      case "restart":
-        this.#generation += 1;
-        this.#sequence = 0;
-        return;
-      case "clock":
-        this.#offset += (step.isWhole ? 1 : -1) * step.size * 1000;
-        return;
-      case "remove":
-        return this.#remove();
-      case "register":
-        this.#life = { kind: "active", generation: this.#generation };
-        return;
-    }
+    const actions: Readonly<Record<Step["kind"], () => void>> = {
+      allocate: () => this.#allocate(step.slot, handle),
+      touch: () => this.#retouch(step.slot),
+      end: () => this.#running.delete(handle),
+      wait: () => this.#wait(step.size * 1000),
+      report: () => this.#send(step),
+      deliver: () => this.#deliver(step),
+      tell: () => this.#tell(step),
+      list: () => this.#list(step.isWhole),
+      restart: () => this.#restart(),
+      clock: () => this.#step((step.isWhole ? 1 : -1) * step.size * 1000),
+      remove: () => this.#remove(),
+      register: () => this.#register(),
+    };
+    actions[step.kind]();
+  }
+
+  #wait(ms: number): void {
+    this.#real += ms;
+  }
+
+  #step(ms: number): void {
+    this.#offset += ms;
+  }
+
+  #restart(): void {
+    this.#generation += 1;
+    this.#sequence = 0;
+  }
+
+  #register(): void {
+    this.#life = { kind: "active", generation: this.#generation };
+  }
+
+  #tell(step: Step): void {
+    this.#send(step);
+    this.#deliver({ ...step, slot: this.#underWay.length - 1, isEmpty: false });
   }
 
   get #now(): number {
@@ -237,8 +236,7 @@ export class LeakHistory {
     for (const one of this.#held.values()) {
       // What is cut short counts only for what it lists.
       if (!speaksOf(one) || (!isComplete && !isAlive(one))) continue;
-      const key = `${one.address} ${one.touch}`;
-      this.#words.set(key, [...(this.#words.get(key) ?? []), { mark, isAlive: isAlive(one) }]);
+      this.#oracle.hear(one, { mark, isAlive: isAlive(one) });
     }
   }
 
@@ -283,44 +281,11 @@ export class LeakHistory {
       return;
     }
     const [at, subject] = slot;
-    const fault = this.#faultOf(subject);
+    const fault = this.#oracle.faultOf(subject, this.#life, this.#now);
     if (fault !== undefined) this.faults.push(`${address}: ${fault}`);
     if (this.isHonest && this.#running.has(subject.handle)) this.faults.push(`${address} is in use`);
     this.released[this.#life.kind] += 1;
     this.#held.delete(at);
     this.#ledger = afterRelease(this.#ledger, new Map([[address, { touch, answer: "released" }]]));
   }
-
-  /** What is wrong with releasing an allocation now, by all that was ever heard of it. */
-  #faultOf({ address, touch, touchedAt }: LeakSubject): string | undefined {
-    const all = this.#words.get(`${address} ${touch}`) ?? [];
-    const life = this.#life;
-    const isGone = life.kind === "gone" && touchedAt < life.since;
-    const words = isGone
-      ? all.filter(({ mark }) => mark.source !== "report" || mark.takenAt >= life.since)
-      : all;
-    if (words.at(-1)?.isAlive === true) return "the last evidence calls it alive";
-    for (const source of ["report", "kubernetes"]) {
-      const last = words.findLast(({ mark }) => mark.source === source);
-      const isStale = last !== undefined && this.#now - last.mark.takenAt > STALE_MS;
-      if (last?.isAlive === true && !isStale) return `what ${source} said last calls it alive, and is fresh`;
-    }
-    if (isGone) {
-      const isKnown = !this.hasKubernetes || words.some(({ mark }) => mark.source === "kubernetes");
-      return isKnown ? undefined : "lost without the word of the cluster";
-    }
-    return hasProof(words, touchedAt) ? undefined : "not seen leaked twice and once more";
-  }
-}
-
-/** Two absences by different evidence more than the grace apart, a third one after them, and no life between. */
-function hasProof(words: readonly Word[], touchedAt: number): boolean {
-  const since = words.findLastIndex(({ isAlive }) => isAlive) + 1;
-  const absent = words.slice(since).map(({ mark }) => mark);
-  const settled = absent.filter(({ takenAt }) => takenAt >= touchedAt + SETTLE_MS);
-  return settled.some((first, one) =>
-    settled.some(
-      (second, two) => two > one && second.takenAt - first.takenAt > GRACE_MS && two < settled.length - 1,
-    ),
-  );
 }

@@ -45,7 +45,7 @@ describe("I11 under random histories", () => {
     const released = { active: 0, gone: 0 };
     fc.assert(
       fc.property(steps, (list) => {
-        const history = new LeakHistory(cluster, honest);
+        const history = new LeakHistory({ hasKubernetes: cluster, isHonest: honest });
         for (const step of list) {
           history.run(step);
           expect(history.faults).toEqual([]);
