@@ -260,6 +260,12 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     return found.length <= limit || next === undefined ? { events } : { events, next };
   }
 
+  async findHost({ host }: Request<"findHost">): Answer<"findHost"> {
+    this.#store.countCall("findHost");
+    const entry = this.#hosts.find(host);
+    return entry === undefined ? {} : { entry };
+  }
+
   async unlistedHosts({ hosts }: Request<"unlistedHosts">): Answer<"unlistedHosts"> {
     this.#store.countCall("unlistedHosts");
     return { hosts: hosts.filter((host) => !this.#hosts.has(host)) };

@@ -199,6 +199,7 @@ export class HostAffinities {
     const target = poolTarget(wish.pool);
     const tried: string[] = [];
     const young: { block: string; owner: string }[] = [];
+    let isHeard = true;
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       const known = this.#known(target);
       const excluded = reservedPositions(wish.leased.policy, wish.pool);
@@ -215,11 +216,14 @@ export class HostAffinities {
         const { owner } = offer.value;
         const said = await this.#askForBlock(owner, target, block, epoch);
         if (said === "too_young") young.push({ block, owner });
+        if (said === "unsettled") isHeard = false;
         continue;
       }
       const claimed = await this.#claimAt(wish, target, block, epoch);
       if (claimed !== "lost") return claimed;
     }
+    // Whether there is a block to be had is not known, as long as an owner has not answered.
+    if (!isHeard) return { kind: "unsettled", where: "host" };
     return young.length === 0 ? { kind: "none" } : { kind: "none", young };
   }
 

@@ -2,6 +2,7 @@
  * The removal of a host: it gets nothing any more, and gives its blocks back in slices; addresses stay.
  * May import: core, rpc, platform, storage. Rule: a step stops when the host has registered again.
  */
+import type { Author } from "../src/rpc/cluster.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
 import { targetOf } from "./host-confirmations.ts";
@@ -50,7 +51,7 @@ export class HostRemoval {
   }
 
   /** Declares the host gone, or goes on with it. Absent: it is not registered, or its removal is over. */
-  begin(host: string): Registration | undefined {
+  begin({ host, author }: { host: string; author?: Author }): Registration | undefined {
     const { store, memory, runtime } = this.#host;
     const now = runtime.now();
     const begun = store.transaction(() => {
@@ -62,7 +63,7 @@ export class HostRemoval {
       const next: Registration = {
         ...current,
         revision: revision + 1,
-        gone: { since: now, generation, host },
+        gone: { since: now, generation, host, ...(author === undefined ? {} : { author }) },
       };
       saveRegistration(store, next);
       for (const { block } of readAffinities(store)) noteLeft(store, block);
@@ -168,8 +169,9 @@ export class HostRemoval {
     const { memory, runtime } = this.#host;
     const { registration } = memory;
     if (registration === undefined || registration.revision === this.#told) return;
-    const { labels, revision } = registration;
-    const entry = { host, registered: true, removing: true, labels, revision };
+    const { labels, revision, gone } = registration;
+    const author = gone?.author === undefined ? {} : { author: gone.author };
+    const entry = { host, registered: true, removing: true, labels, revision, ...author };
     const told = await again(this.#host, () => runtime.ports.cluster().enrol(entry));
     if (told.kind === "answered") this.#told = revision;
   }

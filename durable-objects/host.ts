@@ -116,13 +116,14 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async register(request: rpc.RegisterRequest): ReturnType<rpc.HostPort["register"]> {
     this.#store.countCall("register");
     this.#name = request.host;
-    const { host, labels } = request;
+    const { host, labels, author } = request;
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       const before = this.#memory.registration;
       const created = this.#registered() === undefined;
       const next = registrationAfter(before, request, this.#runtime.now());
       if (next === "older") return err(rejection("incarnation_conflict", { host }));
-      const entry = { host, registered: true, labels, revision: next.revision };
+      const known = { host, registered: true, labels, revision: next.revision };
+      const entry = author === undefined ? known : { ...known, author };
       const told = await again(this.#context, () => this.#runtime.ports.cluster().enrol(entry));
       if (told.kind !== "answered") break;
       this.#isEnrolled = true;
@@ -141,10 +142,10 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     return { view: await this.#view(request.host, registration) };
   }
 
-  async remove(request: { host: string }): Promise<{ view?: rpc.HostView }> {
+  async remove(request: Parameters<rpc.HostPort["remove"]>[0]): Promise<{ view?: rpc.HostView }> {
     this.#store.countCall("remove");
     this.#name = request.host;
-    const registration = this.#removal.begin(request.host);
+    const registration = this.#removal.begin(request);
     return registration === undefined ? {} : { view: await this.#view(request.host, registration) };
   }
 

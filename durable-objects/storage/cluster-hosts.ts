@@ -76,19 +76,28 @@ export class HostRows {
   /** Reads the hosts after a name, in the order of names. */
   after(name: string, limit: number): HostEntry[] {
     const query = `SELECT ${COLUMNS} FROM host WHERE name > ? ORDER BY name LIMIT ?`;
-    return this.#store.rows<HostRow>(query, name, limit).map((row) => ({
-      host: row.name,
-      kind: row.kind,
-      registered: row.registered === 1,
-      labels: JSON.parse(row.labels) as Attributes,
-      removing: row.removing === 1,
-      enrolledAt: row.enrolled_at,
-    }));
+    return this.#store.rows<HostRow>(query, name, limit).map(toEntry);
+  }
+
+  find(name: string): HostEntry | undefined {
+    const row = this.#store.row<HostRow>(`SELECT ${COLUMNS} FROM host WHERE name = ?`, name);
+    return row === undefined ? undefined : toEntry(row);
   }
 }
 
+function toEntry(row: HostRow): HostEntry {
+  return {
+    host: row.name,
+    kind: row.kind,
+    registered: row.registered === 1,
+    labels: JSON.parse(row.labels) as Attributes,
+    removing: row.removing === 1,
+    enrolledAt: row.enrolled_at,
+  };
+}
+
 function happened(
-  { host, registered, labels, removing = false }: Enrolment,
+  { host, registered, labels, removing = false, author }: Enrolment,
   row: HostRow | undefined,
   at: number,
 ): EventDraft | undefined {
@@ -97,7 +106,15 @@ function happened(
   const isGoing = removing || !registered;
   if (isGoing && (was === undefined || row?.removing === 1)) return undefined;
   const type = isGoing ? "host_removed" : "host_registered";
-  return { at, type, severity: "info", host, ...changedFields(was, isGoing ? undefined : labels) };
+  return {
+    at,
+    type,
+    severity: "info",
+    ...(author === undefined ? {} : { actor: author.by }),
+    ...(author?.requestId === undefined ? {} : { requestId: author.requestId }),
+    host,
+    ...changedFields(was, isGoing ? undefined : labels),
+  };
 }
 
 /** Puts labels in one order, so that equal ones are equal as text. */

@@ -6,6 +6,7 @@ import { type AffinityEvent, type AffinityState, affinityAfter } from "../../src
 import type { Attributes } from "../../src/core/allocation.ts";
 import type { Family } from "../../src/core/errors.ts";
 import { invariant } from "../../src/core/invariant.ts";
+import type { Author } from "../../src/rpc/cluster.ts";
 import type { Migrations, SqlRow, Store } from "./store.ts";
 
 export const HOST_MIGRATIONS: Migrations = [
@@ -58,6 +59,8 @@ export interface Registration {
     readonly host: string;
     /** The generation that is gone. */
     readonly generation: number;
+    /** Who declared it gone. */
+    readonly author?: Author;
     /** Nothing is left of it: the host counts as not registered. */
     readonly isOver?: boolean;
   };

@@ -26,6 +26,12 @@ export interface WriteGuard {
   readonly requestId?: string;
 }
 
+/** Who brings something about, e.g. `token:ops`, and with which request; stands in the event. */
+export interface Author {
+  readonly by: string;
+  readonly requestId?: string;
+}
+
 export interface HostEntry {
   readonly host: string;
   readonly kind: "host" | "virtual";
@@ -158,7 +164,11 @@ export interface ClusterPort {
     readonly labels: Attributes;
     /** Of the host's registration; an older one than is stored changes nothing. Absent: 0. */
     readonly revision?: number;
+    /** Absent: the host itself, of its own accord. */
+    readonly author?: Author;
   }): Promise<void>;
+  /** Whether an owner ever entered itself: one that did not has no row of any kind anywhere. */
+  findHost(request: { readonly host: string }): Promise<{ readonly entry?: HostEntry }>;
   /** Those of some hosts that are not in the list of hosts; for a check. */
   unlistedHosts(request: {
     readonly hosts: readonly string[];

@@ -6,6 +6,7 @@ import type { AddressRecord, Attributes, BlockCounts, LeakCollection, Use } from
 import type { OwnerSlot } from "../core/block-messages.ts";
 import type { Considered, Family, Rejection, Shortfall } from "../core/errors.ts";
 import type { Result } from "../core/result.ts";
+import type { Author } from "./cluster.ts";
 
 export interface FamilyWish {
   readonly count: number;
@@ -156,6 +157,7 @@ export interface RegisterRequest {
   readonly host: string;
   readonly labels: Attributes;
   readonly incarnation?: string;
+  readonly author?: Author;
 }
 
 /** Figures of one family, by the Host's hints. */
@@ -330,7 +332,7 @@ export interface HostPort {
   /** Absent when the host was never registered. */
   readiness(request: { readonly host: string }): Promise<{ readonly view?: HostReadinessView }>;
   /** Declares the host gone: it gets no more, its blocks are given back. Absent: it is not registered. */
-  remove(request: { readonly host: string }): Promise<{ readonly view?: HostView }>;
+  remove(request: { readonly host: string; readonly author?: Author }): Promise<{ readonly view?: HostView }>;
   /** A block of each family that the host owns, or owns from now on. */
   ensureBlocks(
     request: EnsureBlocksRequest,

@@ -65,7 +65,11 @@ export function fake(options: FakeOptions = {}): Fake {
     reservations: [],
     ...options.policy,
   };
-  const answers: Answers = { "cluster.policy": () => ({ version: 1, policy }), ...options.answers };
+  const answers: Answers = {
+    "cluster.policy": () => ({ version: 1, policy }),
+    "cluster.findHost": () => ({ entry: {} }),
+    ...options.answers,
+  };
   const asked: Fake["asked"] = [];
   const reported: unknown[] = [];
   const object = (name: string): never =>

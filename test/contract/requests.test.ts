@@ -282,7 +282,7 @@ describe("R10: the caller's deadline", () => {
       json: wish,
       headers: { "x-request-timeout-ms": "30000" },
     });
-    expect(service.asked[0]?.request.deadlineAt).toBe(Date.parse("2026-11-29T02:51:37.412Z"));
+    expect(service.asked.at(-1)?.request.deadlineAt).toBe(Date.parse("2026-11-29T02:51:37.412Z"));
   });
 
   it("ends in outcome_unknown where something may have been done, else in deadline_exceeded", async () => {
@@ -298,7 +298,7 @@ describe("R11: idempotency keys", () => {
   async function sent(headers: Record<string, string>, json: object = wish) {
     const service = allocating();
     await service.send("POST", "/v1/allocations", { json, headers });
-    return service.asked[0]?.request as { key: string; fingerprint: string };
+    return service.asked.at(-1)?.request as { key: string; fingerprint: string };
   }
 
   it("come without their quotes; a request without one gets a key of its own", async () => {

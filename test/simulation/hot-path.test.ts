@@ -408,6 +408,23 @@ describe("who does not answer is not taken for empty", () => {
     expect(answer).toMatchObject({ ok: false, error: { code: "overloaded", evidence: { where: "pool" } } });
     expect(await scene.world.during(allocate(request("a", "h")))).toMatchObject({ ok: true });
   });
+
+  test.each(["HostObject", "BlockObject"])(
+    "an owner asked for its empty block (%s fails): 503",
+    async (to) => {
+      const pools = { default: { cidr: "10.0.0.0/26", blockSize: 26 } };
+      scene = await Scene.open({ pools, config: { strictAffinity: true } });
+      await answered(request("b", "first"));
+      await scene.world.during(scene.release("first"));
+      await scene.world.advance(61_000);
+      const method = to === "HostObject" ? "releaseBlock" : "releaseAffinity";
+      const lost = scene.world.hold({ fromClass: "HostObject", toClass: to, method, kind: "request" });
+      const answer = await scene.world.during(allocate(request("a", "h")));
+      expect(answer).toMatchObject({ ok: false, error: { code: "overloaded", evidence: { where: "host" } } });
+      lost.drop();
+      expect(await scene.world.during(allocate(request("a", "h")))).toMatchObject({ ok: true });
+    },
+  );
 });
 
 test("a claim without an answer ends the search: the next pool's turn has not come", async () => {

@@ -11,6 +11,7 @@ import { invariant } from "../../core/invariant.ts";
 import type { CompiledPolicy } from "../../core/policy.ts";
 import { ok, type Result } from "../../core/result.ts";
 import { mapBounded, OBJECTS_PER_PAGE_MAX } from "../concurrency.ts";
+import { isKnownHost } from "../known-hosts.ts";
 import type { Call } from "../operation.ts";
 import { invalidCursor, type PageRequest, readPage } from "../paging.ts";
 import { allocationOnWire } from "../present/allocation.ts";
@@ -129,6 +130,7 @@ async function namedBlocks(call: Call, policy: CompiledPolicy, query: Query): Pr
     const text = formatCidr(parsed.value);
     blocks = (await exists(call, policy, text)) ? [text] : [];
   } else if (query.host !== undefined) {
+    if (!(await isKnownHost(call, query.host))) return [];
     const { rows, borrowed } = await call.ports.host(query.host).affinities({ host: query.host });
     blocks = [...rows.map((row) => row.block), ...borrowed];
   } else {

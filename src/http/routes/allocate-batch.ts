@@ -1,8 +1,9 @@
 /** allocateBatch: many allocations of one host in one call, each with its own key and its own outcome. */
-import type { Rejection } from "../../core/errors.ts";
+import { type Rejection, rejection } from "../../core/errors.ts";
 import type { Result } from "../../core/result.ts";
 import type { HostAllocateAnswer } from "../../rpc/host.ts";
 import { fingerprintOf } from "../digest.ts";
+import { mayAllocateFor } from "../known-hosts.ts";
 import { present } from "../omit-absent.ts";
 import { type Call, operation, reply } from "../operation.ts";
 import { allocationOnWire } from "../present/allocation.ts";
@@ -26,6 +27,7 @@ export const allocateBatch = operation(
   },
   async ({ body }, call) => {
     const { host, use } = body;
+    if (!(await mayAllocateFor(call, host))) return rejection("host_unknown", { host });
     const items = await Promise.all(
       body.items.map(async ({ key, ...item }) => {
         // The same as in an allocation of its own, so that either may repeat the other.

@@ -1,7 +1,9 @@
 /** allocate: gives a handle addresses of each family it asks for, all or none. */
 
+import { rejection } from "../../core/errors.ts";
 import { fingerprintUnder } from "../digest.ts";
 import { noteKnownBlock } from "../known-blocks.ts";
+import { mayAllocateFor } from "../known-hosts.ts";
 import { present } from "../omit-absent.ts";
 import { operation, reply } from "../operation.ts";
 import { allocationOnWire } from "../present/allocation.ts";
@@ -39,6 +41,7 @@ export const allocate = operation(
     review: allocationReview,
   },
   async ({ body, headers }, call) => {
+    if (!(await mayAllocateFor(call, body.host))) return rejection("host_unknown", { host: body.host });
     const allocated = await call.ports.host(body.host).allocate({
       ...wishOf(present(body), call.principal),
       key: keyOf(headers, call),

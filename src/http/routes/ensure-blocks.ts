@@ -4,6 +4,7 @@ import type { Family, FieldFault } from "../../core/errors.ts";
 import { rejection } from "../../core/errors.ts";
 import { invariant } from "../../core/invariant.ts";
 import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../../core/limits.ts";
+import { mayAllocateFor } from "../known-hosts.ts";
 import { present } from "../omit-absent.ts";
 import { type Call, operation, reply } from "../operation.ts";
 import { blockOnWire } from "../present/block.ts";
@@ -60,6 +61,7 @@ export const ensureBlocks = operation(
   },
   async ({ params: { host }, body }, call) => {
     const deadline = call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt };
+    if (!(await mayAllocateFor(call, host))) return rejection("host_not_found", { host });
     const got = await call.ports.host(host).ensureBlocks({ ...present(body), host, ...deadline });
     if (!got.ok) {
       return got.error.code === "host_unknown" ? rejection("host_not_found", { host }) : got.error;

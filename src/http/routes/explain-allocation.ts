@@ -1,4 +1,5 @@
 /** explainAllocation: what allocate would answer to the same body now; nothing is changed. */
+import { explainerOf } from "../known-hosts.ts";
 import { present } from "../omit-absent.ts";
 import { operation, reply } from "../operation.ts";
 import { explanationOnWire } from "../present/explanation.ts";
@@ -19,7 +20,8 @@ export const explainAllocation = operation(
     review: allocationReview,
   },
   async ({ body }, call) => {
-    const explained = await call.ports.host(body.host).explain(wishOf(present(body), call.principal));
+    const explainer = await explainerOf(call, body.host);
+    const explained = await call.ports.host(explainer).explain(wishOf(present(body), call.principal));
     return explained.ok ? reply(200, explanationOnWire(explained.value)) : explained.error;
   },
 );

@@ -1,6 +1,7 @@
 /** getHostReadiness: whether a host could get an address of each family now; 200 also when it could not. */
 import { rejection } from "../../core/errors.ts";
 import type { FamilyReadinessView } from "../../rpc/host.ts";
+import { isKnownHost } from "../known-hosts.ts";
 import { operation, reply } from "../operation.ts";
 import { problemBody } from "../problem.ts";
 import type { HintContext } from "../problems/row.ts";
@@ -21,6 +22,7 @@ export const getHostReadiness = operation(
     mutates: false,
   },
   async ({ params: { host } }, call) => {
+    if (!(await isKnownHost(call, host))) return rejection("host_not_found", { host });
     const { view } = await call.ports.host(host).readiness({ host });
     if (view === undefined) return rejection("host_not_found", { host });
     const strictAffinity = call.policy.peek()?.config.strictAffinity;

@@ -1,5 +1,6 @@
 /** getHost: one host as it sees itself. */
 import { rejection } from "../../core/errors.ts";
+import { isKnownHost } from "../known-hosts.ts";
 import { operation, reply } from "../operation.ts";
 import { hostOnWire } from "../present/host.ts";
 import { components } from "../schemas/components.ts";
@@ -18,6 +19,7 @@ export const getHost = operation(
     mutates: false,
   },
   async ({ params: { host } }, call) => {
+    if (!(await isKnownHost(call, host))) return rejection("host_not_found", { host });
     const { view } = await call.ports.host(host).describe({ host });
     if (view === undefined) return rejection("host_not_found", { host });
     return reply(200, hostOnWire(view), view.revision);

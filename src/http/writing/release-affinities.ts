@@ -7,6 +7,7 @@ import { rejection } from "../../core/errors.ts";
 import { AFFINITY_BLOCKS_MAX } from "../../core/limits.ts";
 import type { CompiledPolicy, CompiledPool } from "../../core/policy.ts";
 import { mapBounded } from "../concurrency.ts";
+import { isKnownHost } from "../known-hosts.ts";
 import type { Call } from "../operation.ts";
 import { blocksOf, poolsByAddress } from "../reading/block-walk.ts";
 import { poolOfBlock, storedCidr, targetOf } from "../reading/policy.ts";
@@ -59,7 +60,7 @@ async function targets(call: Call, policy: CompiledPolicy, filter: ReleaseFilter
       if (byBlock.size > AFFINITY_BLOCKS_MAX) break;
     }
   }
-  if (filter.host !== undefined) {
+  if (filter.host !== undefined && (await isKnownHost(call, filter.host))) {
     const { rows } = await call.ports.host(filter.host).affinities({ host: filter.host });
     for (const row of rows) {
       const block = storedCidr(row.block);
