@@ -13,6 +13,8 @@ import type { CheckCalls } from "./check-calls.ts";
 import { poolTarget } from "./host-context.ts";
 import type { Runtime } from "./runtime.ts";
 
+/** Hosts that one block is looked at again with. */
+export const HOSTS_PER_BLOCK = 8;
 /** Blocks of one question to a Pool. */
 const ENTRIES_PER_CALL = 1_024;
 
@@ -97,7 +99,10 @@ export class CheckFacts {
     const entry = (await this.entries([block])).get(block);
     const word = await this.word(block);
     const owners = [entry?.owner, word?.owner].filter((owner) => owner !== undefined);
-    const names = new Set([...named, ...owners]);
+    // Of a block that no directory lists nobody has looked at who holds something there.
+    const isListed = entry !== undefined && entry.state !== "free";
+    const holders = isListed ? [] : (word?.holders ?? []).slice(0, HOSTS_PER_BLOCK);
+    const names = new Set([...named, ...owners, ...holders]);
     const ofHost = await this.hosts(new Map([...names].map((host) => [host, new Set([block])])));
     return this.facts(block, entry, word, new Map([...names].map((host) => [host, ofHost(host, block)])));
   }

@@ -11,7 +11,7 @@ import {
   type OwnershipProblem,
   problemName,
 } from "../src/core/check-ownership.ts";
-import type { CheckFacts } from "./check-facts.ts";
+import { type CheckFacts, HOSTS_PER_BLOCK } from "./check-facts.ts";
 import { type CheckScan, SETTLE_MS } from "./check-scan.ts";
 import { type BlockTask, type CheckTask, findingName, type StepResult } from "./check-task.ts";
 import { poolTarget } from "./host-context.ts";
@@ -171,7 +171,8 @@ export class CheckMend {
     });
     if (confirmed.length > 0 && this.#repair) {
       const mends = findings.map(({ name }) => name);
-      return { ...NOTHING, findings, tasks: [later({ ...task, mends }, 0)] };
+      const hosts = hostsOf(task, problems);
+      return { ...NOTHING, findings, tasks: [later({ ...task, hosts, mends }, 0)] };
     }
     return {
       ...NOTHING,
@@ -187,7 +188,7 @@ export class CheckMend {
     if (problems.length === 0 || task.looks >= LOOKS_MAX) return [];
     const { kind, block } = task;
     const marks = Object.fromEntries(problems.map((problem) => [problemName(problem), problem.mark]));
-    const hosts = [...new Set([...task.hosts, ...problems.flatMap(({ host }) => host ?? [])])];
+    const hosts = hostsOf(task, problems);
     return [later({ kind, block, hosts, marks, looks: task.looks + 1 }, SETTLE_MS)];
   }
 
@@ -253,6 +254,11 @@ export class CheckMend {
         return;
     }
   }
+}
+
+function hostsOf({ hosts }: BlockTask, problems: readonly OwnershipProblem[]): string[] {
+  const named = problems.flatMap(({ host }) => host ?? []);
+  return [...new Set([...hosts, ...named])].slice(0, HOSTS_PER_BLOCK);
 }
 
 function later(task: BlockTask, dueInMs: number): StepResult["tasks"][number] {

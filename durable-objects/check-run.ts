@@ -17,9 +17,9 @@ import type { Store } from "./storage/store.ts";
 
 /** No further step begins beyond so many calls: a step takes 300 at most, and one event has 900. */
 const CALLS_BEFORE_LAST_STEP = 500;
-/** Tasks of one step: rows of the index go together, a block takes 30 calls. */
+/** Tasks of one step: rows of the index go together, a block takes 70 calls. */
 const TASKS_PER_STEP = 256;
-const BLOCKS_PER_STEP = 8;
+const BLOCKS_PER_STEP = 4;
 /** How many may wait before they are worked on rather than added to. */
 const TASKS_MAX = 512;
 /** Pauses: between two slices, and after one that failed, ms. */

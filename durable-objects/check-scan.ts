@@ -12,7 +12,7 @@ import type { CompiledPool } from "../src/core/policy.ts";
 import type { BlockAudit, HeldKey } from "../src/rpc/block.ts";
 import type { KeyRow } from "../src/rpc/handle-index.ts";
 import type { DirectoryEntry } from "../src/rpc/pool.ts";
-import { type CheckFacts, chunksOf } from "./check-facts.ts";
+import { type CheckFacts, chunksOf, HOSTS_PER_BLOCK } from "./check-facts.ts";
 import { type CheckPlace, findingName, type StepResult } from "./check-task.ts";
 import { poolTarget } from "./host-context.ts";
 
@@ -28,8 +28,6 @@ const HOST_ROWS_PER_STEP = 4_096;
 const INDEX_ROWS_PER_STEP = 200;
 /** Keys of one question to a shard. */
 const KEYS_PER_CALL = 1_000;
-/** Hosts that a block is looked at again with. */
-const SUSPECTS_PER_BLOCK = 16;
 
 type PoolPlace = Extract<CheckPlace, { phase: "count" | "space" | "blocks" }>;
 type HostPlace = Extract<CheckPlace, { phase: "hosts" }>;
@@ -212,7 +210,7 @@ export class CheckScan {
       const problems = judgeBlock(this.#facts.facts(block, entry, words[index], hosts));
       if (problems.length === 0) return [];
       const marks = Object.fromEntries(problems.map((problem) => [problemName(problem), problem.mark]));
-      const suspected = problems.flatMap(({ host }) => host ?? []).slice(0, SUSPECTS_PER_BLOCK);
+      const suspected = problems.flatMap(({ host }) => host ?? []).slice(0, HOSTS_PER_BLOCK);
       const task = { kind: "block", block, hosts: suspected, marks, looks: 0 } as const;
       return [{ name: `block ${block}`, dueInMs: SETTLE_MS, task }];
     });

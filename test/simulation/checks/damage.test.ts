@@ -47,6 +47,8 @@ interface Damage {
   readonly name: string;
   readonly plant: (held: Holding) => void;
   readonly found: (held: Holding) => readonly string[];
+  /** Two that plant in the same row do not go together. */
+  readonly row?: string;
 }
 
 const DAMAGES: readonly Damage[] = [
@@ -86,6 +88,7 @@ const DAMAGES: readonly Damage[] = [
       );
       scene.world.damage(POOL, `INSERT INTO extent (last, first) VALUES (${row}, ${row})`);
     },
+    row: "entry",
     found: ({ ofA }) => [`block_not_listed ${ofA}`],
   },
   {
@@ -95,6 +98,7 @@ const DAMAGES: readonly Damage[] = [
         POOL,
         `UPDATE block SET owner = 'b', confirmed = NULL WHERE position = ${rowOf(ofA)}`,
       ),
+    row: "entry",
     found: ({ ofA }) => [`owner_differs ${ofA} b`],
   },
   {
@@ -115,6 +119,7 @@ const DAMAGES: readonly Damage[] = [
       );
       scene.world.damage(POOL, "UPDATE pool SET last_epoch = 40");
     },
+    row: "spare",
     found: () => ["offer_not_taken 10.0.0.12/30 b", "used_block_offered 10.0.0.12/30"],
   },
   {
@@ -126,6 +131,7 @@ const DAMAGES: readonly Damage[] = [
       );
       scene.world.damage(POOL, "UPDATE pool SET last_epoch = 40");
     },
+    row: "spare",
     found: () => ["drained_block_kept 10.0.0.12/30", "used_block_offered 10.0.0.12/30"],
   },
   {
@@ -206,4 +212,26 @@ describe("a check with repair", () => {
     expect(lines(await check(scene)), "after repair").toEqual([]);
     expect(checkRows(snapshot(scene))).toEqual([]);
   });
+});
+
+describe("two damages at once", () => {
+  const pairs = DAMAGES.flatMap((one, index) => {
+    const others = DAMAGES.slice(index + 1).filter(({ row }) => row === undefined || row !== one.row);
+    return others.map((other) => [one, other] as const);
+  });
+
+  test.each(pairs.map(([one, other]) => ({ name: `${one.name}; ${other.name}`, one, other })))(
+    "are mended in one check: $name",
+    async ({ one, other }) => {
+      const held = await holding();
+      const { scene } = held;
+      one.plant(held);
+      other.plant(held);
+      const { view, ...repaired } = await check(scene, { repair: true });
+      expect(view.problems).toBeGreaterThan(0);
+      expect(lines({ view, ...repaired }).filter((line) => line.endsWith("left"))).toEqual([]);
+      expect(lines(await check(scene)), lines({ view, ...repaired }).join("\n")).toEqual([]);
+      expect(checkRows(snapshot(scene))).toEqual([]);
+    },
+  );
 });
