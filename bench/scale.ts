@@ -1,6 +1,6 @@
 /**
  * What an allocation takes in pools of 1 to 4,096 blocks, empty and full.
- * May import: the other files here. Each time stands beside one in a pool of one empty block,
+ * May import: the other files here. Each time stands beside one in a small empty pool,
  * taken in turn with it: only these ratios are worth keeping.
  */
 import { median, type Target } from "./load.ts";
@@ -18,7 +18,9 @@ const LEVELS = [
 const PER_BLOCK = 64;
 /** Allocations, and claims, that are timed for one line. */
 const PROBES = 150;
-const CLAIMS = 12;
+const CLAIMS = 20;
+/** Blocks of a pool that claims are compared with; there is one for each line. */
+const COMPARED_BLOCKS = 64;
 /** Blocks of one host at most: the built-in cap is 20. */
 const BLOCKS_PER_HOST = 14;
 const FILLING_CLIENTS = 4;
@@ -51,21 +53,19 @@ class Scale {
   readonly #progress: Progress;
   #handles = 0;
   #claims = 0;
-  #singles = 0;
 
   constructor(target: Target) {
     this.#target = target;
-    const blocks = SIZES.reduce((sum, size) => sum + size, 0) + singlesNeeded();
+    const blocks = SIZES.reduce((sum, size) => sum + size, 0) + claimLines().length * CLAIMS;
     this.#hosts = Math.ceil(blocks / BLOCKS_PER_HOST);
     this.#progress = new Progress("filling pools", blocks);
   }
 
   async run(): Promise<void> {
     await this.#prepare();
-    console.log(
-      `Medians of ${PROBES} allocations of one address in a block that is as full as its pool, and of`,
-    );
-    console.log(`${CLAIMS} that claim a block and take all of it; ratios to a pool of one empty block.\n`);
+    console.log(`Medians of ${PROBES} allocations of one address in a block that is as full as its pool,`);
+    console.log(`with the ratio to a pool of one empty block; and of ${CLAIMS} that claim a block and take`);
+    console.log(`all of it, with the ratio to a pool of ${COMPARED_BLOCKS} blocks that was empty before.\n`);
     console.log(head(COLUMNS));
     for (const size of SIZES) {
       let claimed = 0;
@@ -74,7 +74,7 @@ class Scale {
         // Of a pool of one block, the prober has it.
         if (size > 1) {
           claimed = await this.#fillTo(size, claimed, Math.ceil(size * share) - CLAIMS - 1);
-          claim = await this.#timeClaims(poolOf(size));
+          claim = await this.#timeClaims(size, name);
           claimed += CLAIMS;
         }
         await this.#fillProbed(size, share);
@@ -91,9 +91,9 @@ class Scale {
       const cidr = `10.${4 * (size === 0 ? 50 : bits)}.0.0/${26 - bits}`;
       await this.#target.mustSend("PUT", `/v1/pools/${poolOf(size)}`, { cidr, blockSize: 26 });
     }
-    for (let number = 0; number < singlesNeeded(); number += 1) {
-      const cidr = `172.16.${number}.0/26`;
-      await this.#target.mustSend("PUT", `/v1/pools/single-${number}`, { cidr, blockSize: 26 });
+    for (const [number, { size, level }] of claimLines().entries()) {
+      const spec = { cidr: `172.16.${16 * number}.0/20`, blockSize: 26 };
+      await this.#target.mustSend("PUT", `/v1/pools/${comparedWith(size, level)}`, spec);
     }
     await this.#target.mustSend("PUT", "/v1/pools/first", { cidr: "10.252.0.0/16", blockSize: 26 });
     const names = Array.from({ length: this.#hosts }, (_, number) => `host-${number}`);
@@ -156,21 +156,23 @@ class Scale {
     );
   }
 
-  async #timeClaims(pool: string): Promise<Compared> {
+  async #timeClaims(size: number, level: string): Promise<Compared> {
     return await inTurn(
       CLAIMS,
-      () => this.#claim(pool),
-      () => {
-        this.#singles += 1;
-        return this.#claim(`single-${this.#singles - 1}`);
-      },
+      () => this.#claim(poolOf(size)),
+      () => this.#claim(comparedWith(size, level)),
     );
   }
 }
 
-/** Pools of one block that claims are compared with; each can be claimed once. */
-function singlesNeeded(): number {
-  return SIZES.filter((size) => size > 1).length * LEVELS.length * CLAIMS;
+/** The pools of more than one block, at each level: those in which claims are timed. */
+function claimLines(): { readonly size: number; readonly level: string }[] {
+  const sizes = SIZES.filter((size) => size > 1);
+  return sizes.flatMap((size) => LEVELS.map(([level]) => ({ size, level })));
+}
+
+function comparedWith(size: number, level: string): string {
+  return `claims-${size}-${level.replace(/\W+/g, "")}`;
 }
 
 function poolOf(size: number): string {
