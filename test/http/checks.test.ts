@@ -107,11 +107,12 @@ describe("a check", () => {
       blocksChecked: BLOCKS,
       problems: 0,
     });
-    expect(await ended(await start({ host: "nobody" }))).toMatchObject({ blocksChecked: 0, state: "done" });
     expect(await ended(await start({ pool: "default" }))).toMatchObject({ blocksChecked: BLOCKS });
-    const unknown = await expectStatus(call("POST", "/v1/checks", { pool: "nothing" }), 400);
+    const nowhere = { pool: "nothing", host: "nobody" };
+    const unknown = await expectStatus(call("POST", "/v1/checks", nowhere), 400);
     expect(unknown.body.errors).toEqual([
       { pointer: "/pool", code: "out_of_range", message: "names no pool" },
+      { pointer: "/host", code: "out_of_range", message: "names no host that ever was" },
     ]);
   });
 

@@ -1,5 +1,6 @@
 /** startCheck: compares blocks, index, directories and hosts, and mends what differs if it is asked to. */
-import { rejection } from "../../core/errors.ts";
+import { type FieldFault, rejection } from "../../core/errors.ts";
+import { isKnownHost } from "../known-hosts.ts";
 import { present } from "../omit-absent.ts";
 import { operation, reply } from "../operation.ts";
 import { checkOnWire } from "../present/check.ts";
@@ -19,12 +20,16 @@ export const startCheck = operation(
     mutates: true,
   },
   async ({ body }, call) => {
-    const { repair = false, pool } = body;
+    const { repair = false, pool, host } = body;
     const { pools } = await storedPolicy(call);
+    const errors: FieldFault[] = [];
     if (pool !== undefined && !pools.some(({ name }) => name === pool)) {
-      const fault = { pointer: "/pool", code: "out_of_range", message: "names no pool" } as const;
-      return rejection("invalid_request", { errors: [fault] });
+      errors.push({ pointer: "/pool", code: "out_of_range", message: "names no pool" });
     }
+    if (host !== undefined && !(await isKnownHost(call, host))) {
+      errors.push({ pointer: "/host", code: "out_of_range", message: "names no host that ever was" });
+    }
+    if (errors.length > 0) return rejection("invalid_request", { errors });
     const started = await call.ports.sweep().startCheck({
       ...present(body),
       repair,
