@@ -20,7 +20,6 @@ export type HoldReason =
   | "handle_partly_alive"
   | "breaker_open"
   | "paused"
-  | "host_removing"
   | "release_limit"
   | UnknownReason;
 
@@ -152,21 +151,4 @@ function noted(row: Suspicion, absence: Absence): Suspicion {
   const { held: _before, ...rest } = row;
   if (row.state === "candidate") return { ...rest, held: "grace_period" };
   return isReady(row, absence) ? rest : { ...rest, held: "awaiting_recheck" };
-}
-
-/** How soon a candidate can be released at the earliest; a confirmed one may be at once. */
-export function releasableAt(row: Suspicion, graceMs: number | undefined): number | undefined {
-  if (row.state === "confirmed") return row.lastAbsentAt;
-  return graceMs === undefined || graceMs <= 0 ? undefined : row.firstAbsentAt + graceMs;
-}
-
-/** How many suspicions there are in each state that callers are told. */
-export function leakCounts(rows: readonly Suspicion[]): {
-  readonly candidates: number;
-  readonly confirmed: number;
-  readonly held: number;
-} {
-  const candidates = rows.filter(({ state }) => state === "candidate").length;
-  const held = rows.filter((row) => row.state === "confirmed" && row.held !== undefined).length;
-  return { candidates, confirmed: rows.length - candidates - held, held };
 }

@@ -122,7 +122,8 @@ function entry(
   };
 }
 
-function graceOf(kind: LeakKind, graceMs: number | undefined): number | undefined {
+/** The grace of a kind; a machine has a least one, and is judged also where others are not. */
+export function graceOf(kind: LeakKind, graceMs: number | undefined): number | undefined {
   return kind === "vm" ? Math.max(MACHINE_GRACE_MS, graceMs ?? 0) : graceMs;
 }
 

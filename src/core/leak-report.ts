@@ -93,7 +93,8 @@ export function attachmentsEvidence(
   return { mark: { ...mark, source: `attachments:${network}` }, isHostBound: true, says };
 }
 
-function isOfNetwork(handle: string, network: string): boolean {
+/** Tells whether a handle is one that a runtime made on a network. */
+export function isOfNetwork(handle: string, network: string): boolean {
   const prefix = `${network}.`;
   return handle.startsWith(prefix) && !handle.slice(prefix.length).includes(".");
 }

@@ -3,7 +3,9 @@
  * May import: this folder's leak files. Rule: a difference passes only by the table of deviations.
  */
 import { isMigrating } from "../../src/core/leak-blocks.ts";
+import type { Suspicion } from "../../src/core/leak-ledger.ts";
 import { nameIn } from "../../src/core/leak-subject.ts";
+import { LeakCollector, type Pass } from "./leak-collector.ts";
 import type { LeakDeviation } from "./leak-deviations.ts";
 import type {
   AllocationGiven,
@@ -14,7 +16,7 @@ import type {
   PodGiven,
   StepGiven,
 } from "./leak-vocabulary.ts";
-import { LeakWorld, type Pass } from "./leak-world.ts";
+import { LeakWorld } from "./leak-world.ts";
 
 /** Members that are no answer of the judgement, each with where it is answered. */
 export const NOT_COMPARED: Readonly<Record<string, string>> = {
@@ -51,16 +53,19 @@ function ended(one: LeakCase, { faults, compared }: Attempt, kind: "pass" | "dif
 function attempt(one: LeakCase, entry: LeakDeviation | undefined): Attempt {
   const nothing = { nodes: [], pods: [], vms: [], blocks: [], allocations: [], config: {} };
   const world = new LeakWorld({ ...nothing, ...one.given } as Given);
+  const collector = new LeakCollector(world);
   const faults: string[] = [];
   let compared = 0;
   for (const [index, step] of one.steps.entries()) {
     world.now = step.at_seconds * 1000;
-    const pass = perform(world, step);
+    const pass = perform(world, collector, step);
     const expect: Expectation = { ...step.expect, ...entry?.steps[index] };
-    const given = answers(world, pass, step);
+    const given = answers(world, collector.suspicions(), pass, step);
     for (const [name, wanted] of expected(expect)) {
       compared += 1;
-      const got = name.startsWith(SUSPECTED) ? world.suspectedOn(name.slice(SUSPECTED.length)) : given[name];
+      const got = name.startsWith(SUSPECTED)
+        ? collector.suspectedOn(name.slice(SUSPECTED.length))
+        : given[name];
       if (!isSame(got, wanted)) {
         const at = `step ${index} at ${step.at_seconds} s`;
         faults.push(`  ${at}: ${name} is ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
@@ -95,10 +100,10 @@ function isSame(got: unknown, wanted: unknown): boolean {
 /** All that a step can be asked about. */
 function answers(
   world: LeakWorld,
+  rows: readonly Suspicion[],
   pass: Pass | undefined,
   step: StepGiven,
 ): Readonly<Record<string, unknown>> {
-  const rows = world.suspicions();
   const of = (state: string) => rows.filter((row) => row.state === state).map(({ address }) => address);
   const stored = [...world.stored.values()];
   const tracked = stored.map(({ ip, seq }) => [ip, rows.find(({ address }) => address === ip)?.touch ?? seq]);
@@ -123,11 +128,11 @@ function answers(
 }
 
 /** What each operation does to the cluster; only a sync is the collector's. */
-function perform(world: LeakWorld, step: StepGiven): Pass | undefined {
+function perform(world: LeakWorld, collector: LeakCollector, step: StepGiven): Pass | undefined {
   const name = String(step.name);
   switch (step.op) {
     case "sync":
-      return world.pass(step.scan === "dirty" ? "dirty" : "full");
+      return collector.pass(step.scan === "dirty" ? "dirty" : "full");
     case "pod_put":
       world.putPod(step.pod as PodGiven, step.views as readonly string[] | undefined);
       return undefined;

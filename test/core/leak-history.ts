@@ -1,7 +1,7 @@
 /**
- * One host through a random history: workloads that come and go, reports that are late, lost, repeated, cut short
- * or empty, clocks that step. It notes what every accepted piece of evidence said, for the oracle to look back at.
- * May import: the core. Rule: the oracle counts for itself and asks the judgement nothing.
+ * One host through a random history: workloads come and go, hosts too; reports are late, repeated, cut short or
+ * empty; clocks step. It tells the oracle what every accepted piece of evidence said.
+ * May import: the core, the oracle. Rule: what it releases it releases by the judgement's plan alone.
  */
 import type { Evidence, Mark } from "../../src/core/leak-evidence.ts";
 import type { HostLife } from "../../src/core/leak-host.ts";
