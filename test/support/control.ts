@@ -11,6 +11,8 @@ export interface Fault {
   /** How many calls it meets; absent: one. */
   readonly times?: number;
   readonly delayMs?: number;
+  /** How long its answer is kept back once it is done. */
+  readonly heldMs?: number;
   /** `before`: the call never arrives; `after`: it is done and its answer is lost. */
   readonly fails?: "before" | "after";
 }
@@ -46,6 +48,16 @@ export async function counters(client: Client): Promise<CountersAnswer> {
 /** Sets the faults that the next calls meet; returns how many of the earlier ones nobody met. */
 export async function setFaults(client: Client, faults: readonly Fault[]): Promise<number> {
   return ((await client.must("POST", "/test/faults", { faults })) as { unmet: number }).unmet;
+}
+
+/** Waits until a call stands in a fault: delayed, or done and its answer kept back. */
+export async function untilFaulty(client: Client): Promise<void> {
+  for (let look = 0; look < QUIET_LOOKS_MAX; look += 1) {
+    const { waiting } = (await client.must("GET", "/test/faults")) as { waiting: number };
+    if (waiting > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, QUIET_EVERY_MS));
+  }
+  throw new Error("no call meets a fault");
 }
 
 /** Moves the clock of all objects; alarms keep to the real one. */

@@ -34,6 +34,8 @@ let faults: { readonly fault: Fault; left: number }[] = [];
 let policy: PolicySource | undefined;
 const sent: Record<string, number> = {};
 let underWay = 0;
+/** Calls that stand in a fault now. */
+let waiting = 0;
 /** What each instance did, read without a call: asking thousands of objects would take too long. */
 const living = new Map<string, { readonly kind: ObjectKind; readonly object: Counting }>();
 
@@ -96,12 +98,23 @@ async function faulty(
   const met = faults.find(({ fault, left }) => fault.method === name && left > 0);
   if (met === undefined) return await begin();
   met.left -= 1;
-  const { delayMs = 0, fails } = met.fault;
-  if (delayMs > 0) await sleep(delayMs);
+  const { delayMs = 0, heldMs = 0, fails } = met.fault;
+  await wait(sleep, delayMs);
   if (fails === "before") throw lost(name);
   const answer = await begin();
+  await wait(sleep, heldMs);
   if (fails === "after") throw lost(name);
   return answer;
+}
+
+async function wait(sleep: Runtime["sleep"], ms: number): Promise<void> {
+  if (ms === 0) return;
+  waiting += 1;
+  try {
+    await sleep(ms);
+  } finally {
+    waiting -= 1;
+  }
 }
 
 /** An error as the platform marks one whose call, or whose answer, did not get through. */
@@ -195,6 +208,8 @@ async function control(request: Request, env: Env): Promise<Response | undefined
       faults = given.faults.map((fault) => ({ fault, left: fault.times ?? 1 }));
       return Response.json({ unmet: before.reduce((sum, { left }) => sum + left, 0) });
     }
+    case "GET /test/faults":
+      return Response.json({ waiting });
     case "GET /test/quiet":
       return Response.json({ underWay });
     case "POST /test/call":
