@@ -8,7 +8,7 @@ import { HttpClient } from "../support/http-client.ts";
 import { type Service, startService } from "../support/service.ts";
 
 const SIZES = (process.env.FLAT_COST_BLOCKS ?? "64,1024,4096").split(",").map(Number);
-const HOSTS = ["one", "two", "three", "four"];
+const HOSTS = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
 /** Of each pool the last blocks are filled one address after the other, and watched. */
 const WATCHED_BLOCKS = 16;
 const PER_BLOCK = 4;
@@ -70,7 +70,7 @@ beforeAll(async () => {
       blockSize: 30,
     });
   }
-  await client.must("PUT", "/v1/pools/first", { cidr: "10.255.0.0/28", blockSize: 30 });
+  await client.must("PUT", "/v1/pools/first", { cidr: "10.255.0.0/27", blockSize: 30 });
   for (const host of HOSTS) {
     await client.must("PUT", `/v1/hosts/${host}`, { labels: {} });
     // The first block of a host costs its entry in the directory of hosts; that is not what grows.
