@@ -69,8 +69,11 @@ function checkBlock(block: WireBlock, allocations: readonly WireAllocation[]): s
   const owner = block.affinity?.name;
   // What is free of a block without an owner is handed out to nobody, and so it is not available.
   const free = owner === undefined ? inMap(".") : available;
+  // `reserved` counts what lies in reservations, held or not; the map shows what of it is free.
+  const keptBack = inMap("r") + hostReserved;
   return [
-    ...same(`I2 ${name} partition`, allocated + cooling + reserved + free + hostReserved, capacity),
+    ...same(`I2 ${name} partition`, allocated + cooling + free + keptBack, capacity),
+    ...(inMap("r") <= reserved ? [] : [`I14 ${name} reserved in map: more than ${reserved}`]),
     ...same(`I2 ${name} map length`, map.length, capacity),
     ...same(`I14 ${name} allocated in map`, inMap("#b"), allocated),
     ...same(`I14 ${name} cooling in map`, inMap("c"), cooling),
