@@ -2,16 +2,10 @@
  * The second look of a check, and its repairs: each by the object that owns the record, fenced there.
  * May import: core, rpc, platform. Rule: only what was found twice is told, and told before it is mended.
  */
-
 import type { Finding } from "../src/core/check.ts";
-import {
-  type BlockFacts,
-  highestEpoch,
-  judgeBlock,
-  type OwnershipProblem,
-  problemName,
-} from "../src/core/check-ownership.ts";
+import { judgeBlock, type OwnershipProblem, problemName } from "../src/core/check-ownership.ts";
 import { type CheckFacts, HOSTS_PER_BLOCK } from "./check-facts.ts";
+import { carryOut } from "./check-repair.ts";
 import { type CheckScan, SETTLE_MS } from "./check-scan.ts";
 import { type BlockTask, type CheckTask, findingName, type StepResult } from "./check-task.ts";
 import { poolTarget } from "./host-context.ts";
@@ -20,8 +14,6 @@ import { poolTarget } from "./host-context.ts";
 const LOOKS_MAX = 3;
 /** Repairs of one block in one go: each may bring the next to light. */
 const REPAIRS_MAX = 4;
-/** Calls that a Host makes one after another while it settles a row. */
-const HOST_STEPS = 4;
 
 type Key = Extract<CheckTask, { kind: "key" }>;
 type Row = Extract<CheckTask, { kind: "row" }>;
@@ -200,7 +192,7 @@ export class CheckMend {
     for (let round = 0; round < REPAIRS_MAX; round += 1) {
       const problem = problems.find(({ repair }) => repair !== undefined);
       if (problem === undefined) break;
-      await this.#carryOut(block, facts, problem);
+      await carryOut(this.#facts, block, facts, problem);
       facts = await this.#facts.ofBlock(block, task.hosts);
       problems = judgeBlock(facts);
     }
@@ -214,45 +206,6 @@ export class CheckMend {
       tasks: [...keys.tasks, ...this.#again(task, problems.filter(isNew))],
       repaired: mends.map((name) => ({ name, isRepaired: !wrong.has(name) })),
     };
-  }
-
-  async #carryOut(block: string, { hosts, word }: BlockFacts, problem: OwnershipProblem): Promise<void> {
-    const target = this.#facts.targetOf(block);
-    const { repair, host = "" } = problem;
-    const { calls } = this.#facts;
-    // A row of a pool that has gone is settled by its Host alone.
-    const { pool, incarnation } = target ?? { pool: "", incarnation: 0 };
-    switch (repair) {
-      case "directory": {
-        if (target === undefined || word === undefined) return;
-        const message = { ...target, block, seenEpoch: highestEpoch(hosts, word) };
-        await calls.maybe(() => this.#ports.pool(pool, incarnation).restore(message), 2);
-        return;
-      }
-      case "host":
-        await calls.maybe(
-          () => this.#ports.host(host).settleBlock({ host, block, pool, incarnation }),
-          HOST_STEPS,
-        );
-        return;
-      case "give_back": {
-        if (target === undefined) return;
-        const question = { ...target, owner: host, block };
-        const fresh = await calls.maybe(() => this.#ports.pool(pool, incarnation).fresh(question));
-        if (fresh?.kind !== "claim") return;
-        const order = { host, block, pool, incarnation, epoch: fresh.epoch };
-        await calls.maybe(
-          () => this.#ports.host(host).releaseBlock({ ...order, mustBeEmpty: true, forReclaim: false }),
-          HOST_STEPS,
-        );
-        return;
-      }
-      case "note":
-        await calls.maybe(() => this.#ports.host(host).noteBorrowed({ host, block, pool, incarnation }), 2);
-        return;
-      case undefined:
-        return;
-    }
   }
 }
 

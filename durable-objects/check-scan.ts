@@ -1,19 +1,15 @@
 /**
- * The passes of a check: pools' free space, blocks of the directories, rows of the Hosts, rows of the
- * index; a bounded part at a time. May import: core, rpc, platform. Rule: nothing is written by looking.
+ * The passes of a check: pools' free space, blocks of the directories, rows of the Hosts, then those of
+ * the index; a bounded part at a time. May import: core, rpc, platform. Rule: looking writes nothing.
  */
-
-import type { CheckRequest, Finding } from "../src/core/check.ts";
-import { heldThroughout, judgeHeldKey, outcomeOf } from "../src/core/check-keys.ts";
+import type { CheckRequest } from "../src/core/check.ts";
 import { judgeBlock, problemName } from "../src/core/check-ownership.ts";
-import { parseCidr } from "../src/core/cidr.ts";
-import { shardOf } from "../src/core/ids.ts";
 import type { CompiledPool } from "../src/core/policy.ts";
-import type { BlockAudit, HeldKey } from "../src/rpc/block.ts";
-import type { KeyRow } from "../src/rpc/handle-index.ts";
+import type { BlockAudit } from "../src/rpc/block.ts";
 import type { DirectoryEntry } from "../src/rpc/pool.ts";
-import { type CheckFacts, chunksOf, HOSTS_PER_BLOCK } from "./check-facts.ts";
-import { type CheckPlace, findingName, type StepResult } from "./check-task.ts";
+import { type CheckFacts, HOSTS_PER_BLOCK } from "./check-facts.ts";
+import { CheckIndex } from "./check-index.ts";
+import { type CheckPlace, found, lookAt, type StepResult, type Task } from "./check-task.ts";
 import { poolTarget } from "./host-context.ts";
 
 /** How long a difference must stay as it is, ms: longer than any step between two objects takes. */
@@ -25,15 +21,9 @@ const BLOCKS_PER_STEP = 16;
 const HOLDERS_PER_STEP = 128;
 const HOSTS_PER_STEP = 16;
 const HOST_ROWS_PER_STEP = 4_096;
-const INDEX_ROWS_PER_STEP = 200;
-/** Keys of one question to a shard. */
-const KEYS_PER_CALL = 1_000;
 
 type PoolPlace = Extract<CheckPlace, { phase: "count" | "space" | "blocks" }>;
 type HostPlace = Extract<CheckPlace, { phase: "hosts" }>;
-type IndexPlace = Extract<CheckPlace, { phase: "index" }>;
-type Found = StepResult["findings"][number];
-type Task = StepResult["tasks"][number];
 
 /** Where a check begins. */
 export const FIRST_PLACE: CheckPlace = { phase: "count" };
@@ -47,10 +37,12 @@ const NEXT_PHASE: Record<PoolPlace["phase"], CheckPlace> = {
 export class CheckScan {
   readonly #facts: CheckFacts;
   readonly #request: CheckRequest;
+  readonly #index: CheckIndex;
 
   constructor(facts: CheckFacts, request: CheckRequest) {
     this.#facts = facts;
     this.#request = request;
+    this.#index = new CheckIndex(facts, request, (host) => this.#blocksOf(host));
   }
 
   /** Looks at the part of the check that begins at a place. */
@@ -63,7 +55,7 @@ export class CheckScan {
       case "hosts":
         return await this.#hosts(place);
       case "index":
-        return await this.#index(place);
+        return await this.#index.step(place);
       case "over":
         return { findings: [], tasks: [] };
     }
@@ -71,7 +63,7 @@ export class CheckScan {
 
   /** The keys of one block against the index. */
   async keysOf(block: string): Promise<Pick<StepResult, "findings" | "tasks">> {
-    return await this.#keys([{ block, word: await this.#facts.word(block) }]);
+    return await this.#index.keys([{ block, word: await this.#facts.word(block) }]);
   }
 
   get #ports() {
@@ -151,7 +143,7 @@ export class CheckScan {
     const words = await this.#calls.each(entries, ({ block }) => this.#facts.word(block));
     const suspects = await this.#ownership(entries, words);
     const unlisted = await this.#unlistedHosts(entries, words);
-    const keys = await this.#keys(entries.map(({ block }, index) => ({ block, word: words[index] })));
+    const keys = await this.#index.keys(entries.map(({ block }, index) => ({ block, word: words[index] })));
     return {
       ...(next === undefined ? {} : { next }),
       checked: entries.length,
@@ -216,55 +208,6 @@ export class CheckScan {
     });
   }
 
-  /** Held keys that the index does not list as it should. The blocks are asked once more: see judgeHeldKey. */
-  async #keys(
-    blocks: readonly { readonly block: string; readonly word: BlockAudit | undefined }[],
-  ): Promise<Pick<StepResult, "findings" | "tasks">> {
-    const { indexShards } = this.#facts.runtime.settings;
-    const held = blocks.flatMap(({ block, word }) => (word?.keys ?? []).map((key) => ({ ...key, block })));
-    const byShard = Map.groupBy(held, ({ handle }) => shardOf(handle, indexShards));
-    const questions = [...byShard].flatMap(([shard, keys]) =>
-      chunksOf(keys, KEYS_PER_CALL).map((chunk) => ({ shard, keys: chunk })),
-    );
-    const answers = await this.#calls.each(questions, async ({ shard, keys }) => {
-      const places = keys.map(({ handle, key, block }) => ({ handle, key, block }));
-      const said = await this.#calls.must(() => this.#ports.handleIndexShard(shard).listed({ keys: places }));
-      return keys.flatMap((key, index) => {
-        const listed = said.keys[index] ?? { state: "missing" as const, count: 0 };
-        return judgeHeldKey(key, listed) === undefined ? [] : [{ ...key, shard, listed }];
-      });
-    });
-    const suspects = Map.groupBy(answers.flat(), ({ block }) => block);
-    const again = await this.#calls.each([...suspects], async ([block, keys]) => {
-      const word = await this.#facts.word(block);
-      const still = new Map(heldThroughout(keys, word?.keys ?? []).map((key) => [keyName(key), key]));
-      return keys.flatMap((suspect) => {
-        const key = still.get(keyName(suspect));
-        return key === undefined ? [] : [{ ...suspect, count: key.count }];
-      });
-    });
-    const wrong = again.flat().map((key) => this.#wrongKey(key));
-    return {
-      findings: wrong.flatMap(({ finding }) => finding ?? []),
-      tasks: wrong.flatMap(({ task }) => task ?? []),
-    };
-  }
-
-  #wrongKey(
-    suspect: HeldKey & { readonly block: string; readonly shard: number } & {
-      readonly listed: Parameters<typeof judgeHeldKey>[1];
-    },
-  ): { readonly finding?: Found; readonly task?: Task } {
-    const { block, handle, key, shard, count, listed } = suspect;
-    const problem = judgeHeldKey(suspect, listed);
-    if (problem === undefined) return {};
-    const finding = found({ problem, block, handle }, key);
-    if (!this.#request.repair) return { finding };
-    const family = block.includes(":") ? 6 : 4;
-    const task = { kind: "key", finding: finding.name, block, handle, key, shard, family, count } as const;
-    return { finding, task: { name: `key ${handle} ${key} ${block}`, dueInMs: 0, task } };
-  }
-
   /** Rows of Hosts whose block the directory does not give them: the other rows were looked at with it. */
   async #hosts(place: HostPlace): Promise<StepResult> {
     const { host: wanted } = this.#request;
@@ -326,79 +269,8 @@ export class CheckScan {
       return isListed ? [] : [lookAt(block, [host])];
     });
   }
-
-  async #index(place: IndexPlace): Promise<StepResult> {
-    const { runtime } = this.#facts;
-    const { shard, after } = place;
-    if (shard >= runtime.settings.indexShards) return { place: { phase: "over" }, findings: [], tasks: [] };
-    const question = { ...(after === undefined ? {} : { after }), limit: INDEX_ROWS_PER_STEP };
-    const page = await this.#calls.must(() => this.#ports.handleIndexShard(shard).page(question));
-    const meant = await this.#meant(page.rows.filter(({ state }) => state === "reserved"));
-    const judged = await this.#calls.each([...Map.groupBy(meant, ({ block }) => block)], ([block, rows]) =>
-      this.#rowsOfBlock(shard, block, rows),
-    );
-    const held = judged.filter(({ isHeld }) => isHeld).map(({ block }) => block);
-    const entries = await this.#facts.entries(held);
-    const unlisted = held.filter((block) => (entries.get(block)?.state ?? "free") === "free");
-    const next: CheckPlace =
-      page.next === undefined
-        ? { phase: "index", shard: shard + 1 }
-        : { phase: "index", shard, after: page.next };
-    return {
-      place: next,
-      findings: judged.flatMap(({ findings }) => findings),
-      tasks: [...judged.flatMap(({ tasks }) => tasks), ...unlisted.map((block) => lookAt(block, []))],
-    };
-  }
-
-  /** Rows whose block the check is about. */
-  async #meant(rows: readonly KeyRow[]): Promise<readonly KeyRow[]> {
-    const { pool, host } = this.#request;
-    if (host !== undefined) {
-      const blocks = new Set((await this.#blocksOf(host)) ?? []);
-      return rows.filter(({ block }) => blocks.has(block));
-    }
-    if (pool === undefined) return rows;
-    return rows.filter(({ block }) => this.#facts.poolOf(block)?.definition.name === pool);
-  }
-
-  /** What a block says finally of the keys that are listed there. */
-  async #rowsOfBlock(shard: number, block: string, rows: readonly KeyRow[]) {
-    const keys = rows.map(({ handle, key, until }) => ({ handle, key, finalAfter: until }));
-    const isBlock = parseCidr(block).ok;
-    const said = isBlock
-      ? await this.#calls.maybe(() => this.#ports.block(block).holds({ block, keys }))
-      : undefined;
-    const findings: Found[] = [];
-    const tasks: Task[] = [];
-    for (const [index, { handle, key, until }] of rows.entries()) {
-      const outcome = isBlock ? outcomeOf(said?.held[index]) : "absent";
-      if (outcome === undefined) continue;
-      const finding = found({ problem: "key_not_held", block, handle }, key);
-      findings.push(finding);
-      if (!this.#request.repair) continue;
-      const task = { kind: "row", finding: finding.name, shard, handle, key, block, until, outcome } as const;
-      tasks.push({ name: `row ${handle} ${key} ${block}`, dueInMs: 0, task });
-    }
-    const isHeld = said?.held.includes("held") === true;
-    // A block that does not answer is asked again, and told of if it goes on not to.
-    const silent = isBlock && said === undefined ? [lookAt(block, [])] : [];
-    return { block, isHeld, findings, tasks: [...tasks, ...silent] };
-  }
-}
-
-function lookAt(block: string, hosts: readonly string[]): Task {
-  return { name: `block ${block}`, dueInMs: 0, task: { kind: "block", block, hosts, marks: {}, looks: 0 } };
 }
 
 function askAgain(host: string): Task {
   return { name: `host ${host}`, dueInMs: SETTLE_MS, task: { kind: "host", host, looks: 0 } };
-}
-
-function found(finding: Finding, key?: string): Found {
-  return { name: findingName(finding, key), finding };
-}
-
-function keyName({ handle, key }: HeldKey): string {
-  return `${handle} ${key}`;
 }

@@ -70,3 +70,16 @@ export interface StepResult {
 export function findingName({ problem, block, address, host, handle }: Finding, key = ""): string {
   return [problem, block, address, host, handle, key].map((part) => part ?? "").join(" ");
 }
+
+export type Found = StepResult["findings"][number];
+export type Task = StepResult["tasks"][number];
+
+/** A finding under its name; the key of a handle tells two of one handle apart. */
+export function found(finding: Finding, key?: string): Found {
+  return { name: findingName(finding, key), finding };
+}
+
+/** A block to be looked at soon, with the Hosts that may have something of it. */
+export function lookAt(block: string, hosts: readonly string[]): Task {
+  return { name: `block ${block}`, dueInMs: 0, task: { kind: "block", block, hosts, marks: {}, looks: 0 } };
+}
