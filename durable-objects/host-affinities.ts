@@ -89,8 +89,8 @@ export class HostAffinities {
   }
 
   /** Claims a block that nobody waits for yet: a free one, none that another owner would have to give back. */
-  async claimAhead(wish: ClaimWish): Promise<void> {
-    await this.#single(claimName("ahead", wish.pool), () => this.#claim({ ...wish, isAhead: true }));
+  async claimAhead(wish: ClaimWish): Promise<ClaimResult> {
+    return await this.#single(claimName("ahead", wish.pool), () => this.#claim({ ...wish, isAhead: true }));
   }
 
   /** Whether a block of the pool is being claimed just now. */

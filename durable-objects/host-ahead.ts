@@ -10,11 +10,15 @@ import type { HostContext } from "./host-context.ts";
 const EXPECTED_MIN = 4;
 /** How fast a burst is noticed, and forgotten again, ms. */
 const MEMORY_MS = 250;
+/** How long a pool that had no block to give is not asked ahead again, ms. */
+const PAUSE_MS = 5_000;
 
 interface Pace {
   /** Addresses taken, each counting less the older it is. */
   recent: number;
   at: number;
+  /** Until when nothing is claimed ahead: the last time there was nothing to be had. */
+  pausedUntil: number;
 }
 
 export class HostAhead {
@@ -36,20 +40,26 @@ export class HostAhead {
     const { claimAheadMs } = runtime.settings;
     if (claimAheadMs === 0) return;
     const now = runtime.now();
-    const expected = (this.#pace(pool, taken, now) / MEMORY_MS) * claimAheadMs;
+    const pace = this.#pace(pool, taken, now);
+    const expected = (pace.recent / MEMORY_MS) * claimAheadMs;
     if (expected < EXPECTED_MIN || memory.room(pool.definition, now) >= expected) return;
-    if (this.#affinities.isClaiming(pool)) return;
+    if (now < pace.pausedUntil || this.#affinities.isClaiming(pool)) return;
     const asked = wish();
-    // Whatever comes of it, the request that needs a block claims it itself.
-    if (asked !== undefined) this.#affinities.claimAhead(asked).catch(() => undefined);
+    if (asked !== undefined) void this.#claim(asked, pace);
   }
 
-  #pace({ definition }: CompiledPool, taken: number, now: number): number {
+  /** Whatever comes of it, the request that needs a block claims it itself. */
+  async #claim(wish: ClaimWish, pace: Pace): Promise<void> {
+    const claimed = await this.#affinities.claimAhead(wish).catch(() => undefined);
+    if (claimed?.kind !== "claimed") pace.pausedUntil = this.#host.runtime.now() + PAUSE_MS;
+  }
+
+  #pace({ definition }: CompiledPool, taken: number, now: number): Pace {
     const name = `${definition.name} ${definition.incarnation}`;
-    const pace = this.#paces.get(name) ?? { recent: 0, at: now };
+    const pace = this.#paces.get(name) ?? { recent: 0, at: now, pausedUntil: 0 };
     pace.recent = pace.recent * Math.exp((pace.at - now) / MEMORY_MS) + taken;
     pace.at = now;
     this.#paces.set(name, pace);
-    return pace.recent;
+    return pace;
   }
 }

@@ -86,8 +86,12 @@ export class HostClaims {
     return this.#seats.rows() >= cap ? CAP_REACHED : GO_ON;
   }
 
-  /** A burst claims its next block while the one that has just served still has room. */
-  noteServed({ pool }: Seat, policy: CompiledPolicy): void {
+  /**
+   * A burst claims its next block while the one that has just served still has room. `taken`: addresses that
+   * were created; what is only told again needs no block, and its pool may be closed by now.
+   */
+  noteServed({ pool }: Seat, policy: CompiledPolicy, taken: number): void {
+    if (taken === 0) return;
     if (!policy.config.autoAllocateBlocks || this.#request.hostReserved !== undefined) return;
     const cap = policy.cap(this.#request.maxBlocksPerHost);
     const wish = (): ClaimWish | undefined => {
@@ -95,7 +99,7 @@ export class HostClaims {
       const isUnder = leased?.policy.version === policy.version && this.#seats.rows() < cap;
       return leased !== undefined && isUnder ? this.#wish(leased, pool, cap) : undefined;
     };
-    this.#affinities.ahead.served(wish, pool, this.#attempt.wish.count);
+    this.#affinities.ahead.served(wish, pool, taken);
   }
 
   /** Rows that an interrupted claim or release left behind; those of pools that have gone too: caps count them. */

@@ -224,10 +224,11 @@ export class HostSearch {
 
   async #visit(seat: Seat, policy: CompiledPolicy): Promise<Step> {
     this.#asked.add(seat.block);
+    const before = this.#attempt.created.length;
     const take = () => this.#attempt.take(seat, policy);
     const result = await this.#host.memory.visiting(seat.block, Math.max(1, this.#attempt.missing), take);
     this.#consider(seat, result);
-    if (result.kind === "got" && seat.isOwn) this.#claims.noteServed(seat, policy);
+    if (seat.isOwn) this.#claims.noteServed(seat, policy, this.#attempt.created.length - before);
     // When it is the host's own again it is asked again, before another one is claimed.
     const isBack = result.kind === "lost" && seat.isOwn && (await this.#claims.recoverLost(seat.block));
     if (isBack) this.#asked.delete(seat.block);

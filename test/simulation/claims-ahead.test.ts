@@ -90,6 +90,35 @@ describe("a burst", () => {
   });
 });
 
+test.each([
+  ["open", undefined],
+  ["disabled", { disabled: true }],
+  ["that does not select the host any more", { nodeSelector: "zone == 'other'" }],
+])("answers that are told again claim nothing in a pool %s", async (_which, patch) => {
+  await open();
+  await oneByOne("a", 64, 100);
+  const { cluster } = scene.deployed.ports;
+  if (patch !== undefined) {
+    const changed = await scene.world.during(cluster().patchPool({ name: "default", patch, by: "test" }));
+    expect(changed.ok).toBe(true);
+  }
+  await scene.world.advance(2_000);
+  for (const asked of [...scene.asked]) {
+    expect((await scene.world.during(scene.again(asked))).kind).toBe("ok");
+  }
+  await scene.world.advance(1_000);
+  expect(await rowsOf("a")).toHaveLength(1);
+});
+
+test("a pool that has no block to give is asked once in a burst", async () => {
+  await open({ pools: { default: { cidr: "10.0.0.0/26", blockSize: 26 } } });
+  await oneByOne("a", 1, 0);
+  const mark = scene.world.counters.read();
+  for (let n = 0; n < 63; n += 1) await scene.world.during(scene.allocate("a", { handle: `more-${n}` }));
+  await scene.world.advance(1_000);
+  expect(scene.world.counters.since(mark).calls["HostObject>PoolObject.claim"]).toBe(1);
+});
+
 test("a host that fills slowly never has a spare block", async () => {
   await open();
   await oneByOne("a", 64, 100);
