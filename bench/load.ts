@@ -22,6 +22,9 @@ export interface Measurement {
 /** One request of a client: the count rises through the whole run. */
 export type Call = (client: number, count: number) => Promise<Answer>;
 
+/** How often a request with a key is repeated, a second apart. */
+const TRIES = 30;
+
 export class Target {
   readonly #url: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 128 });
@@ -30,9 +33,12 @@ export class Target {
     this.#url = url;
   }
 
-  send(method: string, path: string, body?: object): Promise<Answer> {
+  send(method: string, path: string, body?: object, key?: string): Promise<Answer> {
     return new Promise((settle, fail) => {
-      const headers = body === undefined ? {} : { "Content-Type": "application/json" };
+      const headers = {
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+        ...(key === undefined ? {} : { "Idempotency-Key": key }),
+      };
       const sent = request(`${this.#url}${path}`, { method, agent: this.#agent, headers }, (answer) => {
         let text = "";
         answer.setEncoding("utf8").on("data", (chunk: string) => {
@@ -45,10 +51,16 @@ export class Target {
     });
   }
 
-  /** For what must succeed before anything is measured. */
-  async mustSend(method: string, path: string, body?: object): Promise<void> {
-    const { status, text } = await this.send(method, path, body);
-    if (status >= 300) throw new Error(`${method} ${path} answered ${status}: ${text.slice(0, 300)}`);
+  /** For what must succeed; with a key it is sent again where the service, or the disk, was too busy. */
+  async mustSend(method: string, path: string, body?: object, key?: string): Promise<void> {
+    for (let left = key === undefined ? 0 : TRIES; ; left -= 1) {
+      const { status, text } = await this.send(method, path, body, key);
+      if (status < 300) return;
+      if (status !== 503 || left === 0) {
+        throw new Error(`${method} ${path} answered ${status}: ${text.slice(0, 300)}`);
+      }
+      await new Promise((settle) => setTimeout(settle, 1_000));
+    }
   }
 
   close(): void {

@@ -109,7 +109,8 @@ class Scale {
     this.#handles += 1;
     const handle = `scale.${this.#handles}`;
     const beganAt = performance.now();
-    await this.#target.mustSend("POST", "/v1/allocations", { host, handle, ipv4: { count, pools: [pool] } });
+    const body = { host, handle, ipv4: { count, pools: [pool] } };
+    await this.#target.mustSend("POST", "/v1/allocations", body, `${handle}.key`);
     return { handle, ms: performance.now() - beganAt };
   }
 
