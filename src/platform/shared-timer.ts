@@ -17,7 +17,8 @@ export function sharedSleep(clock: Clock): Clock["sleep"] {
 }
 
 interface Sleeper {
-  readonly due: number;
+  readonly ms: number;
+  due: number;
   readonly wake: () => void;
 }
 
@@ -35,7 +36,7 @@ export class SharedTimer {
   sleep(ms: number, signal: EndSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
-      const sleeper: Sleeper = { due: this.#clock.now() + ms, wake: resolve };
+      const sleeper: Sleeper = { ms, due: this.#clock.now() + ms, wake: resolve };
       this.#sleepers.add(sleeper);
       const stop = (): void => {
         if (this.#sleepers.delete(sleeper)) reject(signal.reason);
@@ -47,10 +48,12 @@ export class SharedTimer {
 
   /** A timer that is armed stays: with nobody left to wake it does nothing when it rings. */
   #arm(due: number): void {
-    if (due >= this.#armedFor) return;
+    const now = this.#clock.now();
+    // One that should have rung by now counts for nothing: the clock was set forward.
+    if (due >= this.#armedFor && now <= this.#armedFor) return;
     this.#armedFor = due;
     // An object that ends takes its timer along, and whoever waited for it.
-    this.#clock.sleep(due - this.#clock.now()).then(
+    this.#clock.sleep(due - now).then(
       () => this.#ring(due),
       () => undefined,
     );
@@ -63,6 +66,8 @@ export class SharedTimer {
     const now = this.#clock.now();
     let next = Number.POSITIVE_INFINITY;
     for (const sleeper of this.#sleepers) {
+      // Nobody has longer to sleep than at first: the clock was set back.
+      sleeper.due = Math.min(sleeper.due, now + sleeper.ms);
       if (sleeper.due > now) next = Math.min(next, sleeper.due);
       else {
         this.#sleepers.delete(sleeper);

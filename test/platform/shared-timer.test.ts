@@ -79,6 +79,29 @@ describe("a shared timer", () => {
     expect(long.state).toBe("awake at 160");
   });
 
+  test.each([
+    ["back", -3_600_000],
+    ["forward", 3_600_000],
+  ])("a clock that is set %s makes nobody sleep much longer", async (_which, step) => {
+    const before = sleeper(2_000);
+    await vi.advanceTimersByTimeAsync(500);
+    vi.setSystemTime(Date.now() + step);
+    const after = sleeper(1_000);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect([before.state, after.state].map((state) => state.slice(0, 5))).toEqual(["awake", "awake"]);
+    const later = sleeper(100);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(later.state).toMatch("awake");
+  });
+
+  test("an hour forward does not keep a short sleep waiting for a long one", async () => {
+    sleeper(2_000);
+    vi.setSystemTime(Date.now() + 3_600_000);
+    const short = sleeper(50);
+    await vi.advanceTimersByTimeAsync(60);
+    expect(short.state).toMatch("awake");
+  });
+
   test("a thousand calls that are answered arm it once", async () => {
     const limit = { timeoutMs: 2_000, sleep: timer.sleep.bind(timer) };
     for (let n = 0; n < 1_000; n += 1) {
