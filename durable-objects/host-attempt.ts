@@ -119,6 +119,10 @@ export class HostAttempt {
     return this.#inProgress().refusal;
   }
 
+  get #lacking(): AttemptWish {
+    return { ...this.wish, count: this.missing };
+  }
+
   get missing(): number {
     return this.wish.count - this.got.length;
   }
@@ -149,7 +153,7 @@ export class HostAttempt {
       if (held + count <= limit) return { kind: "absent" };
       const ended = await this.#unlessUnder(chosenUnder);
       if (ended !== undefined) return ended;
-      const met = await meetLimit(this.#host, this.wish, rows, false);
+      const met = await meetLimit(this.#host, this.#lacking, rows, false);
       if (met.kind === "refused") return met;
       if (met.kind === "reused") return this.#reuse(met.records);
     }
@@ -197,7 +201,7 @@ export class HostAttempt {
       if (reserved.value.kind !== "limit") return this.#listedOr(reserved.value);
       const ended = await this.#unlessUnder(chosenUnder);
       if (ended !== undefined) return ended;
-      const met = await meetLimit(this.#host, this.wish, reserved.value.rows, seat.ordinal !== undefined);
+      const met = await meetLimit(this.#host, this.#lacking, reserved.value.rows, seat.ordinal !== undefined);
       if (met.kind === "refused") return met;
       if (met.kind === "reused") return this.#reuse(met.records);
     }

@@ -23,7 +23,10 @@ interface BlockHolding {
   readonly counts: readonly number[];
 }
 
-/** Decides what a limit means for this attempt, by the word of every block that the handle is listed in. */
+/**
+ * Decides what a limit means for this attempt, by the word of every block that the handle is listed in.
+ * `wish.count`: what it lacks; what its own key holds it has got already.
+ */
 export async function meetLimit(
   host: HostContext,
   wish: AttemptWish,
@@ -41,13 +44,28 @@ export async function meetLimit(
     const told = await again(host, () => host.runtime.ports.handleIndex(handle).settle({ items: settled }));
     return told.kind === "answered" ? { kind: "again" } : inProgress(wish);
   }
-  const total = known.reduce((sum, { counts }) => sum + counts.reduce((one, other) => one + other, 0), 0);
+  const total = sizeOf(known);
+  const others = known.map((holding) => withoutKey(holding, wish.key));
   // An exact assignment wants one address; others of the handle are no answer to it.
-  const isReusable = !isExact && total >= count;
-  if (isReusable) return await reuse(host, wish, known);
+  const isReusable = !isExact && sizeOf(others) >= count;
+  if (isReusable) return await reuse(host, wish, others);
   return {
     kind: "refused",
     refusal: rejection("handle_limit_reached", { handle, limit, allocated: total, family }),
+  };
+}
+
+function sizeOf(holdings: readonly BlockHolding[]): number {
+  return holdings.flatMap(({ counts }) => counts).reduce((one, other) => one + other, 0);
+}
+
+function withoutKey({ block, rows, held, counts }: BlockHolding, key: string): BlockHolding {
+  const isOther = (_value: unknown, index: number): boolean => rows[index]?.key !== key;
+  return {
+    block,
+    rows: rows.filter(isOther),
+    held: held.filter(isOther),
+    counts: counts.filter(isOther),
   };
 }
 
@@ -79,8 +97,9 @@ async function reuse(
   holdings: readonly BlockHolding[],
 ): Promise<LimitMet> {
   const records: AddressRecord[] = [];
-  for (const { block, rows, counts } of holdings) {
-    const holds = counts.reduce((one, other) => one + other, 0);
+  for (const holding of holdings) {
+    const { block, rows } = holding;
+    const holds = sizeOf([holding]);
     const take = Math.min(holds, wish.count - records.length);
     if (take <= 0) continue;
     const leased = await host.runtime.policy.current(host.runtime.now());

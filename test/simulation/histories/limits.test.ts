@@ -52,3 +52,32 @@ test("I9: what a request itself has reserved does not count against its limit", 
   expect(got).toMatchObject({ kind: "ok", addresses: [{ block: "10.0.1.0/30" }, { block: "10.0.1.0/30" }] });
   expect(findings(scene)).toEqual([]);
 });
+
+test("I9 I13: a repeat at the limit gets what its key holds and what it lacks of that, not more", async () => {
+  const pools = {
+    default: { cidr: "10.0.0.0/29", blockSize: 30 },
+    spare: { cidr: "10.0.1.0/30", blockSize: 30 },
+  };
+  const scene = await Scene.open({ pools, hosts: ["a", "b"] });
+  const limited = { handle: "limited", maxPerHandle: 3 };
+  const first = { ...limited, pools: ["default"] };
+  for (const handle of ["limited", "x", "y"]) {
+    await scene.world.during(scene.allocate("a", { handle, pools: ["default"] }));
+  }
+  // The one address that is left is created; the claim of the next block is lost.
+  const claims = scene.world.hold({ method: "claim", kind: "request" });
+  const cut = await scene.world.during(scene.allocate("a", { ...first, v4: 2 }));
+  expect(cut).toMatchObject({ kind: "refused", code: "overloaded" });
+  claims.drop();
+  await scene.world.advance(5_000);
+  const asked = scene.asked[scene.asked.length - 1];
+  const other = await scene.world.during(scene.allocate("b", { ...limited, pools: ["spare"] }));
+  expect(other.kind).toBe("ok");
+  const again = asked === undefined ? undefined : await scene.world.during(scene.again(asked));
+  expect(again).toMatchObject({
+    kind: "ok",
+    addresses: [{ address: "10.0.0.3" }, { address: "10.0.0.0" }],
+  });
+  expect(heldBy(scene, "limited")).toHaveLength(3);
+  expect(findings(scene)).toEqual([]);
+});
