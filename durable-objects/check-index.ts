@@ -13,6 +13,8 @@ import { type CheckPlace, type Found, found, lookAt, type StepResult, type Task 
 
 /** Rows of one step: each may be another block's. */
 const INDEX_ROWS_PER_STEP = 200;
+/** Passes of a shard over its old rows, after which one that names nothing should have gone. */
+const PASSES_MAX = 2;
 /** Keys of one question to a shard. */
 const KEYS_PER_CALL = 1_000;
 
@@ -134,16 +136,25 @@ export class CheckIndex {
     for (const [index, { handle, key, until }] of rows.entries()) {
       const outcome = isBlock ? outcomeOf(said?.held[index]) : "absent";
       if (outcome === undefined) continue;
-      const finding = found({ problem: "key_not_held", block, handle }, key);
-      findings.push(finding);
+      const finding = this.#isOverdue(until)
+        ? found({ problem: "key_not_held", block, handle }, key)
+        : undefined;
+      if (finding !== undefined) findings.push(finding);
       if (!this.#request.repair) continue;
-      const task = { kind: "row", finding: finding.name, shard, handle, key, block, until, outcome } as const;
+      const told = finding === undefined ? {} : { finding: finding.name };
+      const task = { kind: "row", ...told, shard, handle, key, block, until, outcome } as const;
       tasks.push({ name: `row ${handle} ${key} ${block}`, dueInMs: 0, task });
     }
     const isHeld = said?.held.includes("held") === true;
     // A block that does not answer is asked again, and told of if it goes on not to.
     const silent = isBlock && said === undefined ? [lookAt(block, [])] : [];
     return { block, isHeld, findings, tasks: [...tasks, ...silent] };
+  }
+
+  /** Refusals and releases by address leave rows to the shard's own pass: only what it passed over is wrong. */
+  #isOverdue(until: number): boolean {
+    const { runtime } = this.#facts;
+    return runtime.now() - until > PASSES_MAX * runtime.settings.indexPassMs;
   }
 
   get #ports() {

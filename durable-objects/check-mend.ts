@@ -105,8 +105,8 @@ export class CheckMend {
       await mend(shard, ofShard);
       const keys = ofShard.map(({ handle, key, block }) => ({ handle, key, block }));
       const said = await this.#facts.calls.must(() => this.#ports.handleIndexShard(shard).listed({ keys }));
-      return ofShard.map(({ finding }, index) => {
-        return { name: finding, isRepaired: isRight(said.keys[index]?.state) };
+      return ofShard.flatMap(({ finding }, index) => {
+        return finding === undefined ? [] : { name: finding, isRepaired: isRight(said.keys[index]?.state) };
       });
     });
     return { ...NOTHING, repaired: repaired.flat() };

@@ -40,10 +40,10 @@ export type CheckTask =
       readonly family: Family;
       readonly count: number;
     })
-  /** A row that is to be settled by its block's final word. */
+  /** A row that is to be settled by its block's final word; without a finding while its shard may yet do so. */
   | (KeyPlace & {
       readonly kind: "row";
-      readonly finding: string;
+      readonly finding?: string;
       readonly shard: number;
       readonly until: number;
       readonly outcome: "released" | "absent";

@@ -25,7 +25,7 @@ export const PROBLEM_KINDS = {
   key_listed_as_spent: "index",
   /** The row counts fewer addresses than are held: a limit would be passed (I9). */
   key_counted_short: "index",
-  /** The row's block finally holds nothing of the key: harmless, and dropped in time. */
+  /** The row's block finally holds nothing of the key, and the shard has not dropped it in time: harmless. */
   key_not_held: "index",
   /** The block exists, the directory knows nothing of it (I5). */
   block_not_listed: "directory",

@@ -31,7 +31,7 @@ const SENTENCES: Record<Finding["problem"], (finding: Finding) => string> = {
     `the block holds addresses of ${handle} that the index calls released.`,
   key_counted_short: ({ handle }) => `the index counts fewer addresses of ${handle} than the block holds.`,
   key_not_held: ({ handle }) =>
-    `the index lists ${handle} in a block that holds nothing of it; harmless, and dropped by itself.`,
+    `the index still lists ${handle} in a block that holds nothing of it; harmless.`,
   block_not_listed: ({ other }) => `the directory does not list this block, ${ownedBy(other)}.`,
   owner_differs: ({ host, other }) => `the directory names ${host ?? "no owner"}, the block ${other}.`,
   epoch_behind: () => "the block, or a host, has seen a higher epoch than the directory.",
