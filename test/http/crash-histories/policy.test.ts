@@ -78,6 +78,21 @@ describe("H8: killed while it waits, and written again", () => {
   }, 60_000);
 });
 
+describe("a write while a lease is out", () => {
+  it("I7: its answer comes when the lease has run out, and the next request obeys", async () => {
+    await stage.pool("waited", "10.48.4.0/28", 28);
+    const write = (disabled: boolean) => stage.client.must("PATCH", "/v1/pools/waited", { disabled });
+    for (let round = 0; round < 2; round += 1) {
+      const before = stage.wish("waited", "b");
+      expect(await stage.recorder.allocate(before)).toMatchObject({ outcome: "ok" });
+      await write(true);
+      const after = await stage.recorder.allocate(stage.wish("waited", "b"));
+      expect(after).toMatchObject({ outcome: "refused", code: "requested_pool_unavailable" });
+      await write(false);
+    }
+  }, 60_000);
+});
+
 it("I1, I3, I4, I13, I15: the history of all these requests holds", async () => {
   expect(await stage.violations({ shortenedMs: 60_000 })).toEqual([]);
 }, 60_000);
