@@ -23,16 +23,16 @@ export interface Mark {
 /**
  * What one piece says of one address.
  * `absent_here`: not where it looked, but it did not look everywhere. `unknown`: it ought to know and does not.
- * `silent`: it does not speak of such an address.
+ * `unlisted`: what was cut short does not list it. `silent`: it does not speak of such an address.
  */
-export type Answer = "alive" | "absent" | "absent_here" | "unknown" | "silent";
+export type Answer = "alive" | "absent" | "absent_here" | "unknown" | "unlisted" | "silent";
 
 /** One piece of evidence, read for lookups. It lives for one audit and never crosses a call. */
 export interface Evidence {
   readonly mark: Mark;
   /** It can only tell of things on its host, and went with it. */
   readonly isHostBound: boolean;
-  says(subject: LeakSubject, kind: LeakKind): Answer;
+  readonly says: (subject: LeakSubject, kind: LeakKind) => Answer;
 }
 
 export type UnknownReason = "evidence_never" | "evidence_stale" | "too_young" | "unreadable";
@@ -73,7 +73,7 @@ export function verdictOf(
   const spoken = speaking(subject, kind, evidence);
   if (spoken.some(({ answer, mark }) => answer === "alive" && !isOld(mark, freshness)))
     return { kind: "alive" };
-  const fresh = spoken.filter(({ mark }) => isFresh(mark, freshness));
+  const fresh = spoken.filter(({ answer, mark }) => answer !== "unlisted" && isFresh(mark, freshness));
   if (fresh.length === 0) {
     return { kind: "unknown", why: spoken.length === 0 ? "evidence_never" : "evidence_stale" };
   }
@@ -89,16 +89,23 @@ interface Spoken {
   readonly answer: Answer;
 }
 
-/** The newest word of each source that speaks of the address at all. */
+/**
+ * The word of each source that speaks of the address at all: its newest.
+ * Why: what was cut short neither takes back the life that an older piece told of, nor lets that piece's
+ * absence count again, after something else may have told of life between them.
+ */
 function speaking(subject: LeakSubject, kind: LeakKind, evidence: readonly Evidence[]): Spoken[] {
-  const newest = new Map<SourceName, Spoken>();
-  for (const piece of evidence) {
-    const known = newest.get(piece.mark.source);
-    if (known !== undefined && !isLater(piece.mark, known.mark)) continue;
-    const answer = piece.says(subject, kind);
-    if (answer !== "silent") newest.set(piece.mark.source, { mark: piece.mark, answer });
+  const words = new Map<SourceName, Spoken[]>();
+  for (const { mark, says } of evidence) {
+    const answer = says(subject, kind);
+    if (answer !== "silent") words.set(mark.source, [...(words.get(mark.source) ?? []), { mark, answer }]);
   }
-  return [...newest.values()];
+  return [...words.values()].flatMap((ofSource) => {
+    const [newest, ...older] = ofSource.sort((one, other) => (isLater(one.mark, other.mark) ? -1 : 1));
+    if (newest?.answer !== "unlisted") return newest ?? [];
+    const told = older.find(({ answer }) => answer !== "unlisted");
+    return told?.answer === "alive" ? told : newest;
+  });
 }
 
 function isOld({ takenAt }: Mark, { now, staleMs }: Freshness): boolean {

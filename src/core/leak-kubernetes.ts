@@ -61,7 +61,7 @@ export function kubernetesEvidence(mark: Omit<Mark, "source">, view: ClusterView
     if (view.unreadable?.has(name)) return "unknown";
     const pod = byName.get(name);
     if (pod !== undefined) return answerOfPod(subject, owner, pod, mark.takenAt);
-    if (!view.complete) return "silent";
+    if (!view.complete) return "unlisted";
     return view.scope === "host" ? "absent_here" : "absent";
   };
   const says = (subject: LeakSubject, kind: LeakKind): Answer => {
@@ -74,7 +74,7 @@ export function kubernetesEvidence(mark: Omit<Mark, "source">, view: ClusterView
 }
 
 /** An address with two owners is in use if one of them uses it, and absent only if both are. */
-const STRENGTH: readonly Answer[] = ["alive", "unknown", "silent", "absent_here", "absent"];
+const STRENGTH: readonly Answer[] = ["alive", "unknown", "silent", "unlisted", "absent_here", "absent"];
 
 function strongest(answers: readonly Answer[]): Answer {
   return STRENGTH.find((answer) => answers.includes(answer)) ?? "silent";

@@ -70,7 +70,8 @@ export function reportEvidence(
   const says = (subject: LeakSubject, kind: LeakKind): Answer => {
     if (handles.has(subject.handle) || addresses.has(subject.address)) return "alive";
     if (isStarting(subject)) return "alive";
-    return report.complete && ABSENT_BY_REPORT[kind] ? "absent" : "silent";
+    if (!report.complete) return "unlisted";
+    return ABSENT_BY_REPORT[kind] ? "absent" : "silent";
   };
   return { mark, isHostBound: true, says };
 }

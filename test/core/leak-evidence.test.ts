@@ -55,6 +55,15 @@ describe("verdictOf", () => {
     expect(verdict(report("alive", T - 10), report("absent", T)).kind).toBe("absent");
     expect(verdict(report("absent", T), report("alive", T - 10)).kind).toBe("absent");
     expect(verdict(report("alive", T - 10), report("silent", T)).kind).toBe("alive");
+    expect(verdict(report("absent", T - 10), report("silent", T)).kind).toBe("absent");
+  });
+
+  it("I11: lets what was cut short neither take back life nor repeat an absence", () => {
+    const cut = report("unlisted", T);
+    expect(verdict(report("alive", T - 10), cut).kind).toBe("alive");
+    expect(verdict(report("absent", T - 10), cut)).toEqual({ kind: "unknown", why: "evidence_stale" });
+    expect(verdict(cut)).toEqual({ kind: "unknown", why: "evidence_stale" });
+    expect(verdict(cut, cluster("absent"))).toMatchObject({ kind: "absent" });
   });
 });
 

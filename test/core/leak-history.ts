@@ -10,6 +10,7 @@ import type { Suspicion } from "../../src/core/leak-ledger.ts";
 import { auditHost, type HostAudit } from "../../src/core/leak-policy.ts";
 import { afterRelease, handlesToWeigh, planReleases, withStandings } from "../../src/core/leak-release.ts";
 import {
+  attachmentsEvidence,
   markOfReport,
   orderOfReport,
   type ReportedWorkload,
@@ -33,6 +34,7 @@ export interface Step {
     | "deliver"
     | "tell"
     | "list"
+    | "collect"
     | "restart"
     | "clock"
     | "remove"
@@ -72,6 +74,7 @@ export class LeakHistory {
   /** By source, the last complete piece and the last of all. */
   readonly #evidence = new Map<string, Evidence>();
   #ledger: readonly Suspicion[] = [];
+  #collection: { readonly at: number; readonly valid: readonly string[] } | undefined;
   readonly #underWay: Message[] = [];
   readonly #held = new Map<number, LeakSubject>();
   /** Workloads that run, each with when it began. */
@@ -95,6 +98,7 @@ export class LeakHistory {
       deliver: () => this.#deliver(step),
       tell: () => this.#tell(step),
       list: () => this.#list(step.isWhole),
+      collect: () => this.#collect(step.isEmpty),
       restart: () => this.#restart(),
       clock: () => this.#step((step.isWhole ? 1 : -1) * step.size * 1000),
       remove: () => this.#remove(),
@@ -193,12 +197,31 @@ export class LeakHistory {
     this.#keep(reportEvidence(mark, message), message.complete);
     const listed = new Set(message.workloads.map(({ handle }) => handle));
     const addresses = new Set(message.workloads.flatMap((one) => one.addresses));
-    this.#hear(mark, message.complete, (one) => listed.has(one.handle) || addresses.has(one.address));
+    const list = `report ${message.generation} ${message.sequence}`;
+    this.#hear(
+      { mark, list },
+      message.complete,
+      (one) => listed.has(one.handle) || addresses.has(one.address),
+    );
   }
 
   #list(isComplete: boolean): void {
     if (!this.hasKubernetes) return;
     this.#keep(this.#look(isComplete, "host"), isComplete);
+    this.#audit();
+  }
+
+  /** A runtime names what is valid; a request that was delivered before may be delivered once more. */
+  #collect(isRepeated: boolean): void {
+    const before = this.#collection;
+    const isUnderWay = before !== undefined && this.#real - before.at <= UNDER_WAY_MS;
+    const one = isRepeated && isUnderWay ? before : { at: this.#real, valid: [...this.#running.keys()] };
+    this.#collection = one;
+    const mark = { generation: this.#generation, sequence: this.#now, takenAt: this.#now };
+    const valid = new Set(one.valid);
+    const of = { mark: { ...mark, source: "attachments:net" as const }, list: `runtime ${one.at}` };
+    this.#hear(of, true, ({ handle }) => valid.has(handle));
+    this.#keep(attachmentsEvidence("net", mark, one.valid), true);
     this.#audit();
   }
 
@@ -223,12 +246,13 @@ export class LeakHistory {
     );
     const isAlive = (one: LeakSubject) => shown.has(one.address) || starting.has(one.handle);
     const isRead = (one: LeakSubject) => read?.has(`ns/${one.attributes.pod}`) ?? true;
-    this.#hear({ ...mark, source: "kubernetes" }, complete, isAlive, isRead);
+    const of = { mark: { ...mark, source: "kubernetes" as const }, list: `cluster ${mark.sequence}` };
+    this.#hear(of, complete, isAlive, isRead);
     return kubernetesEvidence(mark, { complete, scope, pods, ...(read === undefined ? {} : { read }) });
   }
 
   #hear(
-    mark: Mark,
+    of: { readonly mark: Mark; readonly list: string },
     isComplete: boolean,
     isAlive: (one: LeakSubject) => boolean,
     speaksOf: (one: LeakSubject) => boolean = () => true,
@@ -236,7 +260,7 @@ export class LeakHistory {
     for (const one of this.#held.values()) {
       // What is cut short counts only for what it lists.
       if (!speaksOf(one) || (!isComplete && !isAlive(one))) continue;
-      this.#oracle.hear(one, { mark, isAlive: isAlive(one) });
+      this.#oracle.hear(one, { ...of, isComplete, isAlive: isAlive(one) });
     }
   }
 

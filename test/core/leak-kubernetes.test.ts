@@ -43,8 +43,8 @@ describe("kubernetesEvidence of pods", () => {
     expect(says({ pods: [pod({ name: "other", phase: "Succeeded" })] })).toBe("absent");
   });
 
-  it("says nothing by a list that did not end, but of what it lists", () => {
-    expect(says({ complete: false })).toBe("silent");
+  it("tells by a list that did not end only of what it lists", () => {
+    expect(says({ complete: false })).toBe("unlisted");
     expect(says({ complete: false, pods: [pod()] })).toBe("alive");
   });
 

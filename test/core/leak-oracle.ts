@@ -13,6 +13,9 @@ const SETTLE_MS = 120_000;
 /** What a piece of evidence said of one allocation; one that was cut short says only what it lists. */
 export interface Word {
   readonly mark: Mark;
+  /** Which list it was: one that was delivered twice is one. */
+  readonly list: string;
+  readonly isComplete: boolean;
   readonly isAlive: boolean;
 }
 
@@ -33,17 +36,18 @@ export class LeakOracle {
 
   /** What is wrong with releasing an allocation now; undefined if nothing is. */
   faultOf({ address, touch, touchedAt }: Allocation, life: HostLife, now: number): string | undefined {
-    const all = this.#words.get(`${address} ${touch}`) ?? [];
+    const words = this.#words.get(`${address} ${touch}`) ?? [];
     const isGone = life.kind === "gone" && touchedAt < life.since;
     // What the host itself told before it was removed is older than its removal.
-    const words = isGone
-      ? all.filter(({ mark }) => mark.source !== "report" || mark.takenAt >= life.since)
-      : all;
-    if (words.at(-1)?.isAlive === true) return "the last evidence calls it alive";
-    for (const source of ["report", "kubernetes"]) {
-      const last = words.findLast(({ mark }) => mark.source === source);
-      const isStale = last !== undefined && now - last.mark.takenAt > STALE_MS;
-      if (last?.isAlive === true && !isStale) return `what ${source} said last calls it alive, and is fresh`;
+    const isOver = ({ mark }: Word) => isGone && mark.source !== "kubernetes" && mark.takenAt < life.since;
+    const last = words.at(-1);
+    if (last?.isAlive === true && !isOver(last)) return "the last evidence calls it alive";
+    for (const source of ["report", "kubernetes", "attachments:net"]) {
+      const told = words.findLast(({ mark, isComplete }) => isComplete && mark.source === source);
+      const isStale = told !== undefined && now - told.mark.takenAt > STALE_MS;
+      if (told?.isAlive === true && !isOver(told) && !isStale) {
+        return `what ${source} said last calls it alive, and is fresh`;
+      }
     }
     if (isGone) {
       const isKnown = !this.#hasKubernetes || words.some(({ mark }) => mark.source === "kubernetes");
@@ -53,14 +57,15 @@ export class LeakOracle {
   }
 }
 
-/** Two absences by different evidence more than the grace apart, a third one after them, and no life between. */
+/** Two absences by different lists more than the grace apart, a third list after them, and no life between. */
 function hasProof(words: readonly Word[], touchedAt: number): boolean {
   const since = words.findLastIndex(({ isAlive }) => isAlive) + 1;
-  const absent = words.slice(since).map(({ mark }) => mark);
-  const settled = absent.filter(({ takenAt }) => takenAt >= touchedAt + SETTLE_MS);
+  const settled = words.slice(since).filter(({ mark }) => mark.takenAt >= touchedAt + SETTLE_MS);
+  const isLater = (one: number, other: number) => one > other && settled[one]?.list !== settled[other]?.list;
   return settled.some((first, one) =>
-    settled.some(
-      (second, two) => two > one && second.takenAt - first.takenAt > GRACE_MS && two < settled.length - 1,
-    ),
+    settled.some((second, two) => {
+      const isAged = isLater(two, one) && second.mark.takenAt - first.mark.takenAt > GRACE_MS;
+      return isAged && settled.some((_, three) => isLater(three, two) && isLater(three, one));
+    }),
   );
 }

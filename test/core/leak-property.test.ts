@@ -8,6 +8,7 @@ const kinds = fc.oneof(
   { weight: 3, arbitrary: fc.constant("report" as const) },
   { weight: 4, arbitrary: fc.constant("deliver" as const) },
   { weight: 5, arbitrary: fc.constant("list" as const) },
+  { weight: 2, arbitrary: fc.constant("collect" as const) },
   { weight: 5, arbitrary: fc.constant("wait" as const) },
   { weight: 4, arbitrary: fc.constant("allocate" as const) },
   { weight: 2, arbitrary: fc.constant("end" as const) },
@@ -37,10 +38,10 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 
 describe("I11 under random histories", () => {
   it.each([
-    ["reports alone", false, false],
-    ["reports alone, all of them true", false, true],
-    ["reports and a cluster", true, false],
-    ["reports and a cluster, all of them true", true, true],
+    ["the host alone", false, false],
+    ["the host alone, all of it true", false, true],
+    ["the host and a cluster", true, false],
+    ["the host and a cluster, all of it true", true, true],
   ])("I11: nothing is released that the last complete evidence calls alive, by %s", (_, cluster, honest) => {
     const released = { active: 0, gone: 0 };
     fc.assert(

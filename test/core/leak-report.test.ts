@@ -65,7 +65,7 @@ describe("reportEvidence", () => {
     const workloads = [{ handle: "net.c1", addresses: [] }];
     const cut = reportEvidence(markAt(T), { complete: false, workloads });
     expect(cut.says(subjectOf(), "workload")).toBe("alive");
-    expect(cut.says(subjectOf({ handle: "net.c9" }), "workload")).toBe("silent");
+    expect(cut.says(subjectOf({ handle: "net.c9" }), "workload")).toBe("unlisted");
   });
 });
 
