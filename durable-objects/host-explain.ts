@@ -110,7 +110,7 @@ export class HostExplain {
     { pools, considered }: PoolChoice,
   ): Promise<Verdict> {
     const reader = new HostForesight(this.#host, this.#request, policy, family);
-    const { ground, blocks, roomElsewhere } = await reader.read(pools, count);
+    const { ground, blocks, roomElsewhere } = await reader.read(pools, count, this.#labels ?? {});
     const { allocated, end, owned } = foresee(ground);
     if (allocated >= count) return { allocated, considered: [...considered, ...blocks] };
     const told = toldPools(considered, this.#request.host, { ...end, owned, cap: ground.cap }, roomElsewhere);

@@ -16,6 +16,7 @@ import { ROUNDS_MAX } from "./host-borrowing.ts";
 import { blockConsidered, blockMet } from "./host-considered.ts";
 import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
 import { CANDIDATES } from "./host-looks.ts";
+import { foreseeSurrender } from "./host-surrender.ts";
 import type { Affinity } from "./storage/host-rows.ts";
 
 /** Own blocks asked at most, and in one lot; as a search asks them. */
@@ -54,12 +55,17 @@ export class HostForesight {
   }
 
   /** Reads the facts of one family, as far as they are needed. Rejects: throws Unheard. */
-  async read(pools: readonly CompiledPool[], wanted: number): Promise<Read> {
+  async read(
+    pools: readonly CompiledPool[],
+    wanted: number,
+    labels: Readonly<Record<string, string>>,
+  ): Promise<Read> {
     const { maxBlocksPerHost } = this.#request;
     const { autoAllocateBlocks, strictAffinity: strict } = this.#policy.config;
     const cap = this.#policy.cap(maxBlocksPerHost);
     const own = await this.#own(pools, wanted);
-    const owned = this.#rows().length - own.over;
+    const searcher = { owner: this.#request.host, labels, family: this.#family, policy: this.#policy, pools };
+    const owned = this.#rows().length - own.over - (await foreseeSurrender(this.#host, searcher));
     const missing = wanted - own.available;
     const wouldClaim = missing > 0 && autoAllocateBlocks && owned < cap;
     const claims = wouldClaim ? await this.#claims(pools, Math.min(missing, cap - owned)) : [];

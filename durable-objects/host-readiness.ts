@@ -9,6 +9,7 @@ import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import { choosePools, poolsForHost } from "../src/core/pool-choice.ts";
 import type { FamilyReadinessView, HostReadinessView, ReadinessRefusal } from "../src/rpc/host.ts";
 import { again, blockPolicy, type HostContext, poolTarget } from "./host-context.ts";
+import { foreseeSurrender } from "./host-surrender.ts";
 import type { Affinity } from "./storage/host-rows.ts";
 
 /** Own blocks asked in one lot; a lot that has room ends the asking. */
@@ -26,6 +27,7 @@ interface Ground {
   readonly policy: CompiledPolicy;
   readonly family: Family;
   readonly host: string;
+  readonly labels: Labels;
   readonly pools: readonly CompiledPool[];
   readonly own: readonly Affinity[];
 }
@@ -78,14 +80,15 @@ export class HostReadiness {
     if (maintenance) return unready(true, rejection("maintenance", reason === undefined ? {} : { reason }));
     const rows = [...this.#host.memory.affinities.values()];
     const own = rows.filter((row) => row.state === "confirmed" && pools.some((pool) => isOf(row, pool)));
-    return await this.#under({ policy, family, host, pools, own });
+    return await this.#under({ policy, family, host, labels, pools, own });
   }
 
   async #under(ground: Ground): Promise<FamilyReadinessView> {
     const { policy, family, host } = ground;
     const { autoAllocateBlocks, strictAffinity: strict } = policy.config;
-    const owned = [...this.#host.memory.affinities.values()].filter((row) => row.family === family).length;
     const cap = policy.cap();
+    const rows = [...this.#host.memory.affinities.values()].filter((row) => row.family === family).length;
+    const owned = rows < cap ? rows : rows - (await foreseeSurrender(this.#host, { ...ground, owner: host }));
     const capReached = owned >= cap;
     const byRule = autoAllocateBlocks && !capReached;
     const availableInOwnBlocks = await this.#available(ground);

@@ -83,8 +83,7 @@ export class HostSurrender {
     const { policy: before, labels: under, moves: after } = this.#found ?? {};
     if (before === policy && under === labels && after === moves) return;
     const looks = before === policy && under === labels ? this.#unselected : new Map<string, number>();
-    const rows = [...this.#host.memory.affinities.values()];
-    const unselected = rows.filter((row) => isUnselected(row, policy, labels));
+    const unselected = unselectedRows(this.#host, { policy, labels });
     this.#unselected = new Map(unselected.map(({ block }) => [block, looks.get(block) ?? 0]));
     this.#found = { policy, labels, moves };
   }
@@ -174,6 +173,29 @@ export class HostSurrender {
     memory.note(row.block, answer.value.counts, runtime.now());
     return answer.value.counts;
   }
+}
+
+/** Counts the blocks that a search would give up, by their own word; it leaves no trace. */
+export async function foreseeSurrender(host: HostContext, searcher: Searcher): Promise<number> {
+  const { owner, family, policy, pools } = searcher;
+  const rows = unselectedRows(host, searcher).filter((row) => {
+    return row.family === family && !pools.some((pool) => isRowOf(row, pool));
+  });
+  const leaves = rows.slice(0, PASS_BLOCKS).map(async ({ block, state, ...row }) => {
+    const pool = policy.pools.find(({ definition }) => definition.name === row.pool);
+    if (pool === undefined) return false;
+    const question = { block, policy: blockPolicy(policy, pool, block) };
+    const answer = await again(host, () => host.runtime.ports.block(block).describe(question));
+    if (answer.kind !== "answered") return false;
+    const isEmpty = answer.value.counts.allocated + answer.value.counts.cooling === 0;
+    // A row that a crash has left goes with whatever its block is of others.
+    return isEmpty || (state !== "confirmed" && answer.value.owner !== owner);
+  });
+  return (await Promise.all(leaves)).filter((isLeaving) => isLeaving).length;
+}
+
+function unselectedRows(host: HostContext, { policy, labels }: Pick<Searcher, "policy" | "labels">) {
+  return [...host.memory.affinities.values()].filter((row) => isUnselected(row, policy, labels));
 }
 
 /** Whether a row's pool is there, serves, and does not select the host. Nothing else gives a block up. */

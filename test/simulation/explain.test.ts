@@ -10,7 +10,7 @@ import { deploy } from "../support/simulation/deployment.ts";
 import { Random } from "../support/simulation/random.ts";
 import { CLASSES } from "../support/simulation/scene.ts";
 
-const SEEDS = Number(process.env.SIMULATE_EXPLAIN_SEEDS ?? 30);
+const SEEDS = Number(process.env.SIMULATE_EXPLAIN_SEEDS ?? 40);
 const ONLY = process.env.SIMULATE_SEED;
 const QUESTIONS = 14;
 const HOSTS = ["a", "b", "c"];
@@ -98,7 +98,7 @@ class Situation {
   async change(): Promise<void> {
     const { random, deployed } = this;
     const { world, ports } = deployed;
-    const what = random.below(10);
+    const what = random.below(11);
     if (what < 4) await this.allocate(this.wish(1 + random.below(8)));
     else if (what < 6) await this.release();
     else if (what === 6) await world.advance(random.pick([2_000, 70_000, 130_000]));
@@ -108,6 +108,10 @@ class Situation {
       const name = random.pick(["one", "two"]);
       if (random.chance(0.6)) await world.during(ports.cluster().putReservation({ name, spec, by: "test" }));
       else await world.during(ports.cluster().deleteReservation({ name, by: "test" }));
+    } else if (what === 10) {
+      const nodeSelector = random.pick(["zone == 'x'", "zone != 'x'", "all()"]);
+      const patch = { nodeSelector };
+      await world.during(ports.cluster().patchPool({ name: random.pick(["p", "q"]), patch, by: "test" }));
     } else if (what === 8) {
       const patch = { disabled: random.chance(0.4) };
       await world.during(ports.cluster().patchPool({ name: random.pick(["p", "q"]), patch, by: "test" }));

@@ -82,7 +82,27 @@ describe("a search gives up what is empty", () => {
     await emptyBlue();
     await turnRed();
     await pool("any", { cidr: ANY });
+    // Who only asks is told of it, and changes nothing.
+    const wish = { host: "a", handle: "h", ipv4: { count: 1 } };
+    const told = await face.must("POST", "/v1/explanations", wish);
+    expect(told).toMatchObject({ wouldSucceed: true, families: [{ ownedBlocks: 1, blockCap: 1 }] });
+    const { ipv4 } = await face.must("GET", "/v1/hosts/a/readiness");
+    expect(ipv4).toMatchObject({ ready: true, canClaim: true });
+    expect(await rowsOf("a")).toEqual(["10.0.0.0/26 confirmed"]);
     expect(await got("a")).toBe("10.1.0.0");
+  });
+
+  test("I10: a block in use counts against the cap, for who only asks too", async () => {
+    await face.must("PATCH", "/v1/config", { maxBlocksPerHost: 1, strictAffinity: true });
+    await got("a");
+    await turnRed();
+    await pool("any", { cidr: ANY });
+    const wish = { host: "a", handle: "h", ipv4: { count: 1 } };
+    const told = await face.must("POST", "/v1/explanations", wish);
+    expect(told).toMatchObject({ wouldSucceed: false, families: [{ code: "block_limit_reached" }] });
+    const { ipv4 } = await face.must("GET", "/v1/hosts/a/readiness");
+    expect(ipv4).toMatchObject({ ready: false, code: "block_limit_reached" });
+    expect((await allocate("a")).body.code).toBe("block_limit_reached");
   });
 
   test("not while an address is in use or cools; the search after that does", async () => {
