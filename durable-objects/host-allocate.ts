@@ -51,6 +51,7 @@ export async function allocateFor(
   if (known === undefined) return err(rejection("policy_unavailable", {}, 1));
   const attempts = wishes(request).map(([family, count]) => attemptOf(parts, request, family, count));
   const shut = await familiesLeftShort(parts, request);
+  if (shut === undefined) return err(rejection("overloaded", { where: "index" }, 1));
   const searched = attempts.map(async (attempt): Promise<Searched> => {
     const search = new HostSearch(parts, attempt, request, labels);
     const { family } = attempt.wish;
@@ -62,17 +63,23 @@ export async function allocateFor(
   return ok({ ...concluded.value, explanation: explanationOf(parts, request, labels, all) });
 }
 
-/** Families that got nothing when this partial request was answered before: they get nothing now (I13). */
-async function familiesLeftShort(parts: Parts, request: HostAllocateRequest): Promise<ReadonlySet<Family>> {
-  const asked = wishes(request);
-  if (!request.partial || asked.length < 2) return new Set();
-  // Attempts of their own: one that has looked is the rows' latest, and would not be told of them again.
-  const attempts = asked.map(([family, count]) => attemptOf(parts, request, family, count));
-  const found = await Promise.all(attempts.map((attempt) => attempt.lookUp()));
-  if (!found.some(({ kind }) => kind === "listed")) return new Set();
-  return new Set(
-    attempts.filter((_, index) => found[index]?.kind === "absent").map(({ wish }) => wish.family),
-  );
+/**
+ * Families that got nothing when this partial request was answered before: they get nothing now (I13);
+ * undefined: the index did not answer. Why only read: whoever looks a key up is its latest attempt, and no
+ * block's "no" is final until that one's time has passed: no repeat would ever come to an end.
+ */
+async function familiesLeftShort(
+  { host }: Parts,
+  request: HostAllocateRequest,
+): Promise<ReadonlySet<Family> | undefined> {
+  const { handle, key, partial } = request;
+  const asked = wishes(request).map(([family]) => family);
+  if (!partial || asked.length < 2) return new Set();
+  const listed = await again(host, () => host.runtime.ports.handleIndex(handle).list({ handle }));
+  if (listed.kind !== "answered") return undefined;
+  const ofKey = listed.value.rows.filter((row) => row.key === `${request.host}/${key}`);
+  const found = new Set(ofKey.map(({ family }) => family));
+  return new Set(found.size === 0 ? [] : asked.filter((family) => !found.has(family)));
 }
 
 function wishes(request: HostAllocateRequest): (readonly [Family, number])[] {

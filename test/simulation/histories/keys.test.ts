@@ -256,3 +256,29 @@ test("I5: a row that an attempt finds listed is its own, and leaves a block that
   expect(new Set(heldBy(scene, "h").map(blockOf))).toEqual(new Set([A, B]));
   expect(findings(scene)).toEqual([]);
 });
+
+test.each([false, true])(
+  "I13: a repeat is answered where its first block has filled up (partial: %s)",
+  async (partial) => {
+    const pools = { ...TWO_BLOCKS, six: { cidr: "fd00::/120", blockSize: 122 } };
+    const scene = await Scene.open({ pools, hosts: ["a"] });
+    await scene.world.during(scene.allocate("a", { handle: "other", v6: 1 }));
+    const messages = scene.world.hold({ method: "allocate", kind: "request", toClass: "BlockObject" });
+    void scene.allocate("a", { handle: "cut", v4: 1, v6: 1, partial });
+    await scene.world.advance(10);
+    expect(messages.messages).toHaveLength(2);
+    const asked = scene.asked[scene.asked.length - 1];
+    scene.world.evict(HOST_A);
+    messages.drop();
+    await scene.world.advance(10_000);
+    for (const handle of ["p", "q", "r"]) await scene.world.during(scene.allocate("a", { handle }));
+    let ended = asked && (await scene.world.during(scene.again(asked)));
+    for (let n = 0; n < 3 && asked !== undefined && ended?.kind !== "ok"; n += 1) {
+      await scene.world.advance(4_000);
+      ended = await scene.world.during(scene.again(asked));
+    }
+    expect(ended).toMatchObject({ kind: "ok" });
+    expect(heldBy(scene, "cut")).toHaveLength(2);
+    expect(findings(scene)).toEqual([]);
+  },
+);
