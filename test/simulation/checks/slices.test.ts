@@ -144,6 +144,20 @@ describe("a slice", () => {
     expect(crashes).toBe(24);
   }, 120_000);
 
+  test("that another instance has gone on with is committed once", async () => {
+    const scene = await holding();
+    const { world } = scene;
+    for (const ms of [4, 8, 12, 16, 20]) {
+      const started = scene.deployed.ports.sweep().startCheck({ repair: false });
+      await world.advance(ms);
+      // Both write to one database, as two processes on one folder would.
+      world.supersede(SWEEP, "shared");
+      const begun = await started;
+      const { view } = await awaitCheck(scene, begun.ok ? begun.value.id : "");
+      expect(view, `after ${ms} ms`).toMatchObject({ state: "done", blocksChecked: 4, blocksTotal: 4 });
+    }
+  });
+
   test("goes on when its alarm was lost for good: any event sets it again", async () => {
     const scene = await holding();
     scene.world.damage(HOST_B, "UPDATE affinities SET state = 'pending'");
