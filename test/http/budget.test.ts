@@ -7,8 +7,11 @@ import { type CountersAnswer, counters, setClock } from "../support/control.ts";
 import { HttpClient } from "../support/http-client.ts";
 import { type Service, startService } from "../support/service.ts";
 
-/** Long, so that no lease runs out and no report is due unless a test wants it. */
-const settings = { leaseMs: 600_000, reportMs: 600_000, indexPassMs: 600_000_000 };
+/**
+ * Long, so that no lease runs out and no report is due unless a test wants it; and nothing is claimed ahead,
+ * which a burst does or does not by its pace.
+ */
+const settings = { leaseMs: 600_000, reportMs: 600_000, indexPassMs: 600_000_000, claimAheadMs: 0 };
 /** What is told to directories when a block turns; it is no part of a request, nobody waits for it. */
 const BACKGROUND = ["pool.report", "host.blockChanged"];
 
