@@ -6,6 +6,7 @@ import { type Evidence, type Freshness, type UnknownReason, verdictOf } from "./
 import type { HostLife } from "./leak-host.ts";
 import { type Finding, type Suspicion, suspicionAfter } from "./leak-ledger.ts";
 import { kindOf, type LeakKind, type LeakSubject } from "./leak-subject.ts";
+import type { Config } from "./policy.ts";
 
 /** Seconds that lie between two observations where no operator says otherwise. */
 export const LEAK_GRACE_SECONDS_DEFAULT = 900;
@@ -13,6 +14,17 @@ export const LEAK_GRACE_SECONDS_DEFAULT = 900;
 export const STALE_REPORT_SECONDS_DEFAULT = 300;
 /** The least grace for a virtual machine: it restarts and moves, ms. */
 const MACHINE_GRACE_MS = 300_000;
+
+/** The times of a configuration. Units: milliseconds. */
+export function leakTimes({
+  leakGraceSeconds = LEAK_GRACE_SECONDS_DEFAULT,
+  staleReportSeconds = STALE_REPORT_SECONDS_DEFAULT,
+}: Pick<Config, "leakGraceSeconds" | "staleReportSeconds">): {
+  readonly graceMs: number;
+  readonly staleMs: number;
+} {
+  return { graceMs: leakGraceSeconds * 1000, staleMs: staleReportSeconds * 1000 };
+}
 
 /** All that an audit of a host rests on. Units: milliseconds; times since 1970. */
 export interface HostFacts extends Freshness {

@@ -36,6 +36,9 @@ describe("the bucket", () => {
     let { brakes } = ask(fresh, wish(2_000, many));
     for (const at of [T - 60 * MINUTE, T, T - 60 * MINUTE, T]) brakes = ask(brakes, wish(0, many), at).brakes;
     expect(ask(brakes, wish(10, many)).granted).toBe(0);
+    const half = ask(fresh, wish(1_000, many)).brakes;
+    const back = ask(half, wish(0, many), T - 60 * MINUTE).brakes;
+    expect(ask(back, wish(1_000, many), T - 60 * MINUTE).granted).toBe(1_000);
   });
 });
 

@@ -1,7 +1,7 @@
 /** The judgement of a host: kinds, loss of the host, what was not read, what is voided. */
 import { describe, expect, it } from "vitest";
 import { kubernetesEvidence } from "../../src/core/leak-kubernetes.ts";
-import { auditHost, type Standing } from "../../src/core/leak-policy.ts";
+import { auditHost, leakTimes, type Standing } from "../../src/core/leak-policy.ts";
 import { attachmentsEvidence, reportEvidence } from "../../src/core/leak-report.ts";
 import { auditsBy, factsAt, GRACE, MINUTE, markAt, saying, subjectOf, T } from "./leak-facts.ts";
 
@@ -127,5 +127,15 @@ describe("auditHost of a host that was lost", () => {
     const audit = auditHost(factsAt(T, { life: gone, subjects: [subjectOf(), tunnel], isWhole: false }));
     expect([...audit.judged.values()].map(({ standing }) => standing)).toEqual(["ready", "unknown"]);
     expect(audit.hasVeto).toBe(true);
+  });
+});
+
+describe("leakTimes", () => {
+  it("are fifteen and five minutes where no operator says otherwise", () => {
+    expect(leakTimes({})).toEqual({ graceMs: 900_000, staleMs: 300_000 });
+    expect(leakTimes({ leakGraceSeconds: 60, staleReportSeconds: 30 })).toEqual({
+      graceMs: 60_000,
+      staleMs: 30_000,
+    });
   });
 });

@@ -54,7 +54,7 @@ describe("I11 under random histories", () => {
         released.active += history.released.active;
         released.gone += history.released.gone;
       }),
-      { numRuns: 250 },
+      { numRuns: 150 },
     );
     // What releases nothing proves nothing.
     expect(released.active).toBeGreaterThan(20);
