@@ -28,13 +28,18 @@ export class HostCheck {
     const { memory, runtime } = this.#host;
     const leased = await runtime.policy.current(runtime.now());
     if (leased === undefined) return "unsettled";
-    if (!(await this.#doubt(host, block))) return "unsettled";
+    const known = memory.affinities.get(block);
+    const isOpen = known !== undefined && known.state !== "confirmed";
+    const owner = isOpen ? "other" : await this.#owner(host, block);
+    if (owner === undefined) return "unsettled";
     const row = memory.affinities.get(block);
     if (row !== undefined && row.state !== "confirmed") {
       return (await this.#affinities.recover(row, host, leased)).kind === "unsettled"
         ? "unsettled"
         : "settled";
     }
+    // A word that comes late must not take what the host has given back meanwhile, past its cap (I10).
+    if (row === undefined && owner !== "own") return "settled";
     const pool = leased.policy.pools.find(({ definition }) => {
       return definition.name === name && definition.incarnation === incarnation;
     });
@@ -72,16 +77,19 @@ export class HostCheck {
     return told.kind === "answered";
   }
 
-  /** A confirmed row whose block names another owner is none; false: the block did not answer. */
-  async #doubt(host: string, block: string): Promise<boolean> {
+  /**
+   * Whose the block is by its own word; undefined: it did not answer. A confirmed row whose block names
+   * another owner is none.
+   */
+  async #owner(host: string, block: string): Promise<"own" | "other" | undefined> {
     const { memory, runtime } = this.#host;
     const row = memory.affinities.get(block);
-    if (row?.state !== "confirmed") return true;
     const question = { block, cooldownMs: 0 };
     const said = await again(this.#host, () => runtime.ports.block(block).audit(question));
-    if (said.kind !== "answered") return false;
-    const isSame = memory.affinities.get(block)?.epoch === row.epoch;
-    if (isSame && said.value.owner !== host) this.#affinities.lose(block);
-    return true;
+    if (said.kind !== "answered") return undefined;
+    if (said.value.owner === host) return "own";
+    const isSame = memory.affinities.get(block)?.epoch === row?.epoch;
+    if (isSame && row?.state === "confirmed") this.#affinities.lose(block);
+    return "other";
   }
 }

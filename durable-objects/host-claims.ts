@@ -97,7 +97,10 @@ export class HostClaims {
     const wish = (): ClaimWish | undefined => {
       const leased = this.#host.runtime.policy.held(this.#host.runtime.now());
       const isUnder = leased?.policy.version === policy.version && this.#seats.rows() < cap;
-      return leased !== undefined && isUnder ? this.#wish(leased, pool, cap) : undefined;
+      if (leased === undefined || !isUnder) return undefined;
+      // The deadline is that of a request which has been served.
+      const { deadlineAt: _over, ...next } = this.#wish(leased, pool, cap);
+      return next;
     };
     this.#affinities.ahead.served(wish, pool, taken);
   }

@@ -119,6 +119,20 @@ test("a pool that has no block to give is asked once in a burst", async () => {
   expect(scene.world.counters.since(mark).calls["HostObject>PoolObject.claim"]).toBe(1);
 });
 
+test("a claim ahead is not bound by the deadline of the request that was served", async () => {
+  await open();
+  await oneByOne("a", 1, 0);
+  scene.world.delay({ method: "claim", kind: "request", toClass: "PoolObject" }, 30, 1);
+  for (let n = 0; n < 62; n += 1) {
+    const deadlineAt = scene.world.now + 20;
+    await scene.world.during(scene.allocate("a", { handle: `more-${n}`, deadlineAt }));
+  }
+  await scene.world.advance(1_000);
+  const rows = await rowsOf("a");
+  expect(rows).toHaveLength(2);
+  for (const row of rows) expect(row).toMatch("confirmed");
+});
+
 test("a host that fills slowly never has a spare block", async () => {
   await open();
   await oneByOne("a", 64, 100);

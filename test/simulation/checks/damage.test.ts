@@ -235,3 +235,16 @@ describe("two damages at once", () => {
     },
   );
 });
+
+test("I10: a word of a check that comes late takes no block that its host does not own", async () => {
+  const { scene, ofA } = await holding();
+  const { ports } = scene.deployed;
+  const free = ["10.0.0.0/30", "10.0.0.4/30", "10.0.0.8/30", "10.0.0.12/30"].filter((one) => one !== ofA);
+  for (const block of free) {
+    const word = { host: "a", block, pool: "default", incarnation: 0 };
+    expect(await scene.world.during(ports.host("a").settleBlock(word))).toEqual({ kind: "settled" });
+  }
+  const { rows } = await scene.world.during(ports.host("a").affinities({ host: "a" }));
+  expect(rows.map(({ block }) => block)).toEqual([ofA]);
+  expect(checkRows(snapshot(scene))).toEqual([]);
+});
