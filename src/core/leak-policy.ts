@@ -125,8 +125,7 @@ function entry(
   const isUnknown = finding.kind === "unknown";
   const standing: Standing = isReady ? "ready" : isUnknown ? "unknown" : suspected;
   // On a lost host one look at the whole cluster decides; elsewhere it is the last of three.
-  const isHalfSeen = facts.life.kind === "gone" && finding.kind === "absent" && !finding.isFinal;
-  const isDue = row?.state === "confirmed" || isHalfSeen;
+  const isDue = row?.state === "confirmed" || isCovered(subject, kind, facts.life);
   return {
     ...(row === undefined ? {} : { row }),
     judged: { subject, kind, standing, ...(isUnknown ? { why: finding.why } : {}) },
@@ -154,8 +153,13 @@ function findingOf(subject: LeakSubject, facts: HostFacts): Finding | "exempt" {
   // What only the host could tell, it told before it was lost.
   const later = evidence.filter(({ isHostBound, mark }) => !isHostBound || mark.takenAt >= life.since);
   const finding = heard(subject, kind, later, facts);
-  const isCovered = kind !== "external" && subject.touchedAt < life.since;
-  return finding !== "exempt" && isCovered ? withHost(finding, kind, facts, life.since) : finding;
+  if (finding === "exempt" || !isCovered(subject, kind, life)) return finding;
+  return withHost(finding, kind, facts, life.since);
+}
+
+/** What was handed out later than the host was lost, or that nobody can look for, is not lost with it. */
+function isCovered(subject: LeakSubject, kind: LeakKind, life: HostLife): boolean {
+  return life.kind === "gone" && kind !== "external" && subject.touchedAt < life.since;
 }
 
 /** What is external is the collector's only while something speaks of it. */
@@ -177,18 +181,23 @@ function heard(
  */
 function withHost(finding: Finding, kind: LeakKind, facts: HostFacts, since: number): Finding {
   const lost: Finding = { kind: "lost", since };
-  if (finding.kind === "absent") return isOfCluster(finding, facts) ? lost : finding;
+  if (finding.kind === "absent") return isOfCluster(finding, facts, since) ? lost : finding;
   const isUnheard = finding.kind === "unknown" && finding.why === "evidence_never";
   return isUnheard && kind === "workload" && !facts.hasKubernetes ? lost : finding;
 }
 
-function isOfCluster({ marks, isFinal }: Extract<Finding, { kind: "absent" }>, facts: HostFacts): boolean {
-  if (!facts.hasKubernetes) return true;
-  return isFinal && marks.some(({ source }) => source === "kubernetes");
+/** The cluster looked everywhere, and after the host was lost. */
+function isOfCluster(
+  { marks, isFinal }: Extract<Finding, { kind: "absent" }>,
+  { hasKubernetes }: HostFacts,
+  since: number,
+): boolean {
+  if (!hasKubernetes) return true;
+  return isFinal && marks.some(({ source, takenAt }) => source === "kubernetes" && takenAt >= since);
 }
 
 function findingOfTunnel(subject: LeakSubject, life: HostLife, hasVeto: boolean): Finding {
   if (life.kind === "active") return { kind: "alive" };
-  const isLost = life.kind === "gone" && !hasVeto && subject.touchedAt < life.since;
+  const isLost = life.kind === "gone" && !hasVeto && isCovered(subject, "tunnel", life);
   return isLost ? { kind: "lost", since: life.since } : { kind: "unknown", why: "unreadable" };
 }

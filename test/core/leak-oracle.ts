@@ -50,8 +50,9 @@ export class LeakOracle {
       }
     }
     if (isGone) {
-      const isKnown = !this.#hasKubernetes || words.some(({ mark }) => mark.source === "kubernetes");
-      return isKnown ? undefined : "lost without the word of the cluster";
+      const isLooked = ({ mark }: Word) => mark.source === "kubernetes" && mark.takenAt >= life.since;
+      const isKnown = !this.#hasKubernetes || words.some(isLooked);
+      if (isKnown) return undefined;
     }
     return hasProof(words, touchedAt) ? undefined : "not seen leaked twice and once more";
   }

@@ -121,6 +121,9 @@ describe("auditHost of a host that was lost", () => {
     expect(half.judged.get("10.0.0.1")?.standing).toBe("candidate");
     expect(half.recheck).toEqual(["net.c1"]);
     expect(standings({ ...facts, evidence: [cluster(T)] })).toEqual(["ready"]);
+    const earlier = auditHost(factsAt(T, { ...facts, evidence: [cluster(T - 1)] }));
+    expect(earlier.judged.get("10.0.0.1")?.standing).toBe("candidate");
+    expect(earlier.recheck).toEqual(["net.c1"]);
   });
 
   it("keeps its tunnels while a block was not read", () => {
