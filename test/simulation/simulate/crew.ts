@@ -8,6 +8,7 @@ import type { Order, Report } from "./worker.ts";
 
 const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url).href);
 const STAND_INS = new URL("./stand-ins.ts", import.meta.url).href;
+const PLANT = new URL("./plant.ts", import.meta.url).href;
 const EXEC_ARGV = [
   "--disable-warning=ExperimentalWarning",
   "--max-old-space-size=1024",
@@ -15,13 +16,17 @@ const EXEC_ARGV = [
   STAND_INS,
 ];
 
-/** Lives the histories that `next` orders, until it orders none. */
+/** Lives the histories that `next` orders, until it orders none; with a fault of planted.ts, if one is named. */
 export async function employ(
   processes: number,
   next: () => Order | undefined,
   heard: (report: Report) => void,
+  fault?: string,
 ): Promise<void> {
-  const hands = Array.from({ length: processes }, () => fork(WORKER, { execArgv: EXEC_ARGV }));
+  const planted = fault === undefined ? [] : ["--import", PLANT];
+  const env = fault === undefined ? process.env : { ...process.env, SIMULATE_FAULT: fault };
+  const options = { execArgv: [...EXEC_ARGV, ...planted], env };
+  const hands = Array.from({ length: processes }, () => fork(WORKER, options));
   try {
     await Promise.all(hands.map((hand) => work(hand, next, heard)));
   } finally {

@@ -10,6 +10,7 @@ import { live } from "../../support/simulation/histories/life.ts";
 import { planOf } from "../../support/simulation/histories/plan.ts";
 import { type Kept, liveKept, shrink, sortOf } from "../../support/simulation/histories/shrink.ts";
 import { employ } from "./crew.ts";
+import { findAll } from "./find-planted.ts";
 import { optionsOf, type SimulateOptions, USAGE } from "./options.ts";
 import { RARE } from "./rare.ts";
 import { ProgressLine, table } from "./screen.ts";
@@ -147,7 +148,8 @@ function writeReport({ failed, histories }: Total, missing: readonly string[]): 
 
 async function main(): Promise<boolean> {
   const options = optionsOf(process.argv.slice(2));
-  const { seed, isStepped, steps, faults, showsMessages } = options;
+  const { seed, isStepped, steps, faults, showsMessages, planted } = options;
+  if (planted !== undefined) return await findAll(planted, options);
   if (seed === undefined) return await runAll(options);
   const isShown = isStepped || showsMessages || steps !== undefined || faults !== undefined;
   return isShown ? await replay(seed, options) : await shorten(seed, options.operations);

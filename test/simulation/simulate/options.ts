@@ -20,6 +20,8 @@ export interface SimulateOptions {
   readonly showsMessages: boolean;
   /** Leaves a report that counts as a test in the summary of a run. */
   readonly isReported: boolean;
+  /** Faults of planted.ts that are to be found, instead of all else. */
+  readonly planted: readonly string[] | undefined;
 }
 
 export const USAGE = `npm run simulate -- [options]
@@ -33,7 +35,8 @@ export const USAGE = `npm run simulate -- [options]
   --faults 0,2      ... and only these of the faults that its whole life meets
   --step            show it operation by operation; Enter goes on
   --messages        show every message too
-  --report          leave a report that counts in the summary of CI`;
+  --report          leave a report that counts in the summary of CI
+  --planted F5,F9   how soon these deliberate faults are found; "all" takes every one`;
 
 const NUMBERS = {
   histories: { type: "string" },
@@ -47,6 +50,7 @@ const NUMBERS = {
   step: { type: "boolean" },
   messages: { type: "boolean" },
   report: { type: "boolean" },
+  planted: { type: "string" },
 } as const;
 
 /** Reads the command line. Rejects: what it does not know, and what is no number. */
@@ -67,6 +71,7 @@ export function optionsOf(args: readonly string[]): SimulateOptions {
     isStepped: values.step === true,
     showsMessages: values.messages === true,
     isReported: values.report === true,
+    planted: values.planted?.split(","),
   };
 }
 

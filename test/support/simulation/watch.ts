@@ -99,6 +99,15 @@ export function watched(watch: Watch): Record<string, ObjectClass> {
     override async undo(request: block.BlockTarget & block.UndoItem) {
       const answer = await super.undo(request);
       watch.count(answer.undone.length > 0 ? "undone" : "undo without effect");
+      for (const address of answer.undone) {
+        // What was undone is as it was before: it does not cool for the sake of this key.
+        const policy = { reserved: [], cooldownMs: 60_000 };
+        const { records } = await super.describe({ block: request.block, policy, records: { address } });
+        if (records.some(({ handle, key }) => handle === request.handle && key === request.key))
+          watch.findings.push(
+            `I15: ${address} cools for ${request.handle} with ${request.key}, which was undone`,
+          );
+      }
       return answer;
     }
 
