@@ -43,8 +43,8 @@ export type ClaimResult =
   | { readonly kind: "none"; readonly young?: readonly { readonly block: string; readonly owner: string }[] }
   | { readonly kind: "over_cap" | "terminating" }
   | { readonly kind: "other"; readonly owner: string }
-  /** A call had no answer; the row stays and is recovered. */
-  | { readonly kind: "unsettled"; readonly where: "pool" | "block" | "host" };
+  /** A call had no answer; the row stays and is recovered. `isOthers`: that of the owner of an empty block. */
+  | { readonly kind: "unsettled"; readonly where: "pool" | "block" | "host"; readonly isOthers?: true };
 
 type Target = Omit<Affinity, "state" | "claimedAt">;
 
@@ -223,7 +223,7 @@ export class HostAffinities {
       if (claimed !== "lost") return claimed;
     }
     // Whether there is a block to be had is not known, as long as an owner has not answered.
-    if (!isHeard) return { kind: "unsettled", where: "host" };
+    if (!isHeard) return { kind: "unsettled", where: "host", isOthers: true };
     return young.length === 0 ? { kind: "none" } : { kind: "none", young };
   }
 

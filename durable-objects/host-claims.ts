@@ -25,6 +25,8 @@ interface Parts {
 export interface ClaimsEnd {
   readonly step: Step;
   readonly capReached: boolean;
+  /** An owner of an empty block did not answer: there may be more to claim. */
+  readonly isUnheard?: true;
 }
 
 const GO_ON: ClaimsEnd = { step: "go_on", capReached: false };
@@ -63,6 +65,8 @@ export class HostClaims {
       while (this.#seats.rows() < cap && !this.#looks.isWithoutBlock(policy, pool)) {
         const claimed = await this.#affinities.claim(this.#wish(leased, pool, cap));
         if (claimed.kind === "over_cap") return CAP_REACHED;
+        // One owner that is silent keeps nobody from what others lend.
+        if (claimed.kind === "unsettled" && claimed.isOthers === true) return { ...GO_ON, isUnheard: true };
         // Nobody knows whether this pool has a block: the next pool's turn has not come.
         if (claimed.kind === "unsettled") {
           const refusal = rejection("overloaded", { where: claimed.where }, 1);

@@ -176,6 +176,7 @@ export class HostSearch {
     const visit = (seat: Seat) => this.#visit(seat, policy);
     const claims = await this.#claims.run(leased, pools, visit, (one) => this.#blocks.push(one));
     if (claims.step !== "go_on") return finish(claims.step);
+    if (claims.isUnheard === true) this.#unheard = "host";
     const askedAll = await this.#askOwn(pools, policy);
     if (askedAll !== "go_on") return finish(askedAll);
     const mayBorrow = !claims.capReached && policy.config.autoAllocateBlocks && !policy.config.strictAffinity;

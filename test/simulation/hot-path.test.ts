@@ -425,6 +425,22 @@ describe("who does not answer is not taken for empty", () => {
       expect(await scene.world.during(allocate(request("a", "h")))).toMatchObject({ ok: true });
     },
   );
+
+  test("an owner that never answers for its empty block keeps nobody from borrowing", async () => {
+    const pools = { default: { cidr: "10.0.0.0/29", blockSize: 30 } };
+    scene = await Scene.open({ pools, hosts: ["a", "b", "c"] });
+    for (const host of ["b", "c"]) await answered(request(host, `of-${host}`));
+    await scene.world.during(scene.release("of-b"));
+    await scene.world.advance(61_000);
+    scene.world.refuse({ method: "releaseBlock", kind: "request" }, "reset", 100);
+    for (const handle of ["one", "two", "three"]) {
+      const answer = await scene.world.during(allocate(request("a", handle)));
+      expect(answer).toMatchObject({
+        ok: true,
+        value: { addresses: [{ record: { blockOwner: expect.stringMatching(/^[bc]$/) } }] },
+      });
+    }
+  });
 });
 
 test("a claim without an answer ends the search: the next pool's turn has not come", async () => {
