@@ -66,10 +66,11 @@ export class CrashLoad {
   /** Releases whatever the clients hold in a range. */
   async vacate(isInside: (address: string) => boolean): Promise<void> {
     const inside = this.#held.filter(({ got }) => got.some(({ address }) => isInside(address)));
-    for (const known of inside) {
+    const leave = async (known: Held): Promise<void> => {
       this.#end(known);
       await this.#untilKnown(() => this.#recorder.release({ handle: known.wish.handle }));
-    }
+    };
+    await Promise.all(inside.map(leave));
   }
 
   async #step(): Promise<unknown> {

@@ -38,6 +38,7 @@ const NEVER = [
   "not_the_owner",
   "row_missing",
   "borrowing_unknown",
+  "host_not_listed",
   "host_no_answer",
   "wrong_pool",
   "rows_contradict",
@@ -79,6 +80,7 @@ export async function judge(
     violations: [
       ...operators.faults,
       ...violations,
+      ...[...recorder.seen.keys()].filter((what) => what.endsWith(" internal_error")),
       ...NEVER.flatMap((word) => (word in repair.found ? [`the check found ${word}`] : [])),
       ...repair.text.filter((text) => NEVER.some((word) => text.startsWith(word))),
       ...(repair.state === "done" && repair.repaired === repair.problems

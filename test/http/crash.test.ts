@@ -24,6 +24,7 @@ const EXPECTED = [
   "release list ok",
   "replayed",
   "reservation ok",
+  "routes ok",
 ];
 
 function figures({ requests, acknowledgedAllocations, acknowledgedReleases, unknown }: CrashReport): string {
@@ -38,5 +39,4 @@ it("I1–I10, I12–I15, H20: eight kills under a mixed load lose nothing, doubl
   expect(report.violations.slice(0, 20), `seed ${seed}`).toEqual([]);
   expect(EXPECTED.filter((what) => !report.seen.has(what))).toEqual([]);
   expect(report.unknown).toBeGreaterThan(0);
-  expect(problems).toBeGreaterThan(0);
 }, 240_000);

@@ -122,6 +122,9 @@ function lost(name: string): Error {
   return Object.assign(new Error(`${name} was lost by a test`), { retryable: true });
 }
 
+/** What callers are told of an object that a test ends, with all that it has under way. */
+const ENDED = "ended by a test";
+
 function register(kind: ObjectKind, ctx: DurableObjectState, object: Counting): void {
   living.set(ctx.id.toString(), { kind, object });
 }
@@ -131,12 +134,20 @@ class TestBlock extends BlockObject {
     super(ctx, env, testRuntime(env));
     register("block", ctx, this);
   }
+
+  endNow(): void {
+    this.ctx.abort(ENDED);
+  }
 }
 
 class TestHost extends HostObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
     register("host", ctx, this);
+  }
+
+  endNow(): void {
+    this.ctx.abort(ENDED);
   }
 }
 
@@ -145,6 +156,10 @@ class TestPool extends PoolObject {
     super(ctx, env, testRuntime(env));
     register("pool", ctx, this);
   }
+
+  endNow(): void {
+    this.ctx.abort(ENDED);
+  }
 }
 
 class TestHandleIndex extends HandleIndexObject {
@@ -152,12 +167,20 @@ class TestHandleIndex extends HandleIndexObject {
     super(ctx, env, testRuntime(env));
     register("handleIndex", ctx, this);
   }
+
+  endNow(): void {
+    this.ctx.abort(ENDED);
+  }
 }
 
 class TestCluster extends ClusterObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
     register("cluster", ctx, this);
+  }
+
+  endNow(): void {
+    this.ctx.abort(ENDED);
   }
 }
 

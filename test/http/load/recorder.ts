@@ -3,6 +3,7 @@
  * May import: the test client and the history. Rule: what is recorded is what a client saw, no more.
  */
 
+import type { Ports } from "../../../src/rpc/ports.ts";
 import type { Allocate, Operation, Read, Release, Tenure } from "../../support/history.ts";
 import type { Request } from "../../support/history-lives.ts";
 import {
@@ -204,6 +205,13 @@ export class Recorder {
     const sent = await this.#send(method, path, body);
     this.#count(what, sent);
     return { ...this.#timed(sent), body: sent.body };
+  }
+
+  /** Ends an object of the service; only a service with the entry of tests does that. */
+  async endObject(kind: keyof Ports, ...name: (string | number)[]): Promise<void> {
+    const body = { kind, name, method: "endNow", request: {} };
+    await this.#send("POST", "/test/call", body);
+    this.#note(`${kind} ended`);
   }
 
   async read(handle: string): Promise<Read> {
