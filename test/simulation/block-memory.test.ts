@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { BlockObject } from "../../durable-objects/block.ts";
 import { BLOCK_MIGRATIONS } from "../../durable-objects/storage/block-rows.ts";
 import type { AllocateItem, BlockPort } from "../../src/rpc/block.ts";
-import { deploy } from "../support/simulation/deployment.ts";
 import type { Call } from "../support/simulation/client.ts";
+import { deploy } from "../support/simulation/deployment.ts";
 
 const BLOCK = "10.0.0.0/30";
 const OBJECT = "block:v1:default:10.0.0.0-30";
