@@ -116,6 +116,7 @@ class Scale {
 
   async #claim(pool: string): Promise<number> {
     this.#claims += 1;
+    this.#progress.show(this.#claims);
     return (await this.#allocate(`host-${this.#claims % this.#hosts}`, pool, PER_BLOCK)).ms;
   }
 
@@ -125,7 +126,6 @@ class Scale {
       while (claimed < wanted) {
         claimed += 1;
         await this.#claim(poolOf(size));
-        this.#progress.show(this.#claims);
       }
     };
     await Promise.all(Array.from({ length: FILLING_CLIENTS }, client));
