@@ -141,24 +141,51 @@ describe("H6: dual stack: one attempt finds IPv6 full and is killed, the next fi
   }, 60_000);
 });
 
-describe("H7: 20 requests at once of two hosts for one handle with limit 1, killed", () => {
-  it("I9: one address at most at any time, and after 3 s a request gets that one", async () => {
-    await stage.pool("h7", "10.47.0.0/26", 28);
-    const limited = (number: number) => {
-      const wish = stage.wish("h7", stage.hosts[number % 2]);
-      return { ...wish, handle: "h7.vm", more: { ...wish.more, maxPerHandle: 1 } };
-    };
-    const wishes = Array.from({ length: 20 }, (_, number) => limited(number));
-    await stage.cut(cutAt("block.allocate", "after"), () =>
-      Promise.all(wishes.map((wish) => stage.recorder.allocate(wish))),
-    );
-    await Promise.all(wishes.map((wish) => stage.recorder.allocateSurely(wish)));
-    await pause(3_000);
-    const answer = await stage.recorder.allocateSurely(limited(0));
-    const held = await stage.held("h7.vm");
-    expect(held).toHaveLength(1);
-    expect(answer).toMatchObject({ outcome: "ok", got: held });
-  }, 60_000);
+describe("H7: 20 requests at once of two hosts for one handle with limit 1", () => {
+  it.each([
+    ["the process is killed", "10.47.0.0/26", "cut"],
+    ["both hosts end, the block goes on", "10.47.1.0/26", "cutHosts"],
+  ] as const)(
+    "I9: %s: one address at most at any time, and after 3 s a request gets that one",
+    async (_, cidr, how) => {
+      const pool = `h7-${how.toLowerCase()}`;
+      await stage.pool(pool, cidr, 28);
+      const limited = (number: number) => {
+        const wish = stage.wish(pool, stage.hosts[number % 2]);
+        return { ...wish, handle: `${pool}.vm`, more: { ...wish.more, maxPerHandle: 1 } };
+      };
+      const wishes = Array.from({ length: 20 }, (_none, number) => limited(number));
+      await stage[how](cutAt("block.allocate", "after"), () =>
+        Promise.all(wishes.map((wish) => stage.recorder.allocate(wish))),
+      );
+      await Promise.all(wishes.map((wish) => stage.recorder.allocateSurely(wish)));
+      await pause(3_000);
+      const answer = await stage.recorder.allocateSurely(limited(0));
+      const held = await stage.held(`${pool}.vm`);
+      expect(held).toHaveLength(1);
+      expect(answer).toMatchObject({ outcome: "ok", got: held });
+    },
+    60_000,
+  );
+});
+
+describe("H1, H2: the Host alone ends while its block is called, and all others go on", () => {
+  it.each(["before", "after"] as const)(
+    "I13 I5: %s the block has done it: unknown, then one address under its key",
+    async (where) => {
+      const pool = `h1-host-${where}`;
+      await stage.pool(pool, `10.41.${where === "before" ? 1 : 2}.0/28`, 29);
+      const wish = stage.wish(pool);
+      await stage.cutHosts(cutAt("block.allocate", where), () => stage.recorder.allocate(wish));
+      expect(stage.recorder.history.at(-1)).toMatchObject({ key: wish.key, outcome: "unknown" });
+      expect([...stage.recorder.seen.keys()]).not.toContain("allocate internal_error");
+      const answer = await stage.recorder.allocateSurely(wish);
+      expect(answer.outcome).toBe("ok");
+      expect(await stage.held(wish.handle)).toEqual(answer.got);
+      expect(await stage.heldInPool(pool)).toHaveLength(1);
+    },
+    60_000,
+  );
 });
 
 it("I1, I3, I4, I9, I13, I15: the history of all these requests holds, and one repair makes all agree", async () => {

@@ -87,6 +87,16 @@ export class Stage {
     await this.service.restart();
   }
 
+  /** The same with hosts alone: they are ended with all that they have under way, the others go on. */
+  async cutHosts(fault: Fault, begin: () => Promise<unknown>): Promise<void> {
+    await setFaults(this.client, [fault]);
+    const begun = begin();
+    await untilFaulty(this.client);
+    for (const host of this.hosts) await this.recorder.endObject("host", host);
+    await begun;
+    await setFaults(this.client, []);
+  }
+
   /** Begins something and kills the service so many ms later. */
   async cutLater(ms: number, begin: () => Promise<unknown>): Promise<void> {
     const begun = begin().catch(() => undefined);
