@@ -14,6 +14,8 @@ export interface Planted {
   readonly by: RegExp;
   /** Histories within which it must be found. */
   readonly within: number;
+  /** After how many it was found when last measured; absent: not found in 60 yet, or never looked for. */
+  readonly measured?: number;
 }
 
 /** A fault that no history can show here, and what does. */
@@ -43,6 +45,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       const reserved = { kind: "answered", value: { kind: "reserved" } } as never as Awaited<ReturnType<typeof this.lookUp>>;`,
     by: /^(I5|I9|I13)/,
     within: 100,
+    measured: 1,
   },
   F2: {
     what: "the index drops a row on a word that was not final",
@@ -51,6 +54,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: `outcome: "absent"`,
     by: /^(I5|I4)/,
     within: 100,
+    measured: 6,
   },
   F3: {
     what: "the index drops a row that was prolonged since it was read",
@@ -59,6 +63,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: "return { put: [], remove: [row] };",
     by: /^I5/,
     within: 300,
+    measured: 103,
   },
   F4: {
     what: "a limit drops a row that is not final",
@@ -67,6 +72,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: `return "not_held";`,
     by: /^(I9|I5)/,
     within: 300,
+    measured: 71,
   },
   F5: {
     what: "the block ignores until",
@@ -75,6 +81,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: `return "open";`,
     by: /^(I7|I8|I12|I5|I4)/,
     within: 100,
+    measured: 11,
   },
   F6: {
     what: "a policy write that changes nothing answers at once",
@@ -84,6 +91,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       "if (!decided.ok || this.#changes.length === 0 || (await this.#waitOut(horizon))) return decided;",
     by: AFTER_POLICY,
     within: 1_000,
+    measured: 544,
   },
   F7: {
     what: "the horizon of leases is not stored",
@@ -92,6 +100,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: "",
     by: AFTER_POLICY,
     within: 100,
+    measured: 1,
   },
   F8: {
     what: "a policy write waits without the margin for clocks",
@@ -116,6 +125,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: `return { ...claimed, epoch: row?.epoch ?? claimed.epoch, kind: "reclaim", owner };`,
     by: OWNERSHIP,
     within: 100,
+    measured: 1,
   },
   F11: {
     what: "a release of the affinity on an ownerless block stores no epoch",
@@ -172,6 +182,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: `store.rows("SELECT block FROM affinities WHERE family = ? AND state = 'confirmed'", row.family).length >= cap`,
     by: /^I10/,
     within: 100,
+    measured: 1,
   },
   F18: {
     what: "a draining block is offered as free",
@@ -180,6 +191,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: "this.#free(row, event);",
     by: OWNERSHIP,
     within: 50,
+    measured: 1,
   },
   F19: {
     what: "epochs begin anew with a new pool over the range",
@@ -196,6 +208,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: "const floor = 0;",
     by: /^I3/,
     within: 300,
+    measured: 11,
   },
   F21: {
     what: "undo ignores the touch",
@@ -213,6 +226,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
       "draft.put({ ...rest, ended: [{ ...row.current, releasedAt: draft.now, freedAt: draft.counter + 1 } as never, ...row.ended], undone: attempts, number: draft.nextNumber(), at: draft.now });",
     by: /^I15/,
     within: 50,
+    measured: 1,
   },
   F23: {
     what: "a key is looked up in the chosen block only",
@@ -221,6 +235,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: "",
     by: /^(I13|I9)/,
     within: 50,
+    measured: 6,
   },
   F24: {
     what: "an unknown outcome leads to the next block",
@@ -229,6 +244,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: `return until === undefined ? this.#refuse(rejection("policy_unavailable", {}, 1)) : { kind: "affinity_lost", final: true };`,
     by: /^(I13|I9|I5)/,
     within: 300,
+    measured: 10,
   },
   F28: {
     what: "an address is free without its cooldown",
@@ -237,6 +253,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace: "if (row === undefined || freeAt(row, cooldownMs - 1_000) > now) break;",
     by: /^I12/,
     within: 50,
+    measured: 1,
   },
   F30: {
     what: "a pool goes while blocks of it hold addresses",
