@@ -134,7 +134,7 @@ export class HostAssign {
         ...(owner === undefined ? {} : { host: owner }),
       });
     }
-    await this.#noteBorrowed(block, pool);
+    if (!(await this.#noteBorrowed(block, pool))) return rejection("overloaded", { where: "cluster" }, 1);
     return { pool, block, ordinal, isOwn: false };
   }
 
@@ -258,12 +258,13 @@ export class HostAssign {
     return { kind: "refused", refusal: rejection("address_outside_affinity", { address, block, ...host }) };
   }
 
-  async #noteBorrowed(block: string, { definition }: CompiledPool): Promise<void> {
+  async #noteBorrowed(block: string, { definition }: CompiledPool): Promise<boolean> {
     const { memory, store } = this.#host;
-    if (memory.borrowed.has(block)) return;
-    await this.#enrol();
+    if (memory.borrowed.has(block)) return true;
+    if (!(await this.#enrol())) return false;
     store.transaction(() => saveBorrowed(store, block, definition.name, definition.incarnation));
     memory.borrowed.add(block);
+    return true;
   }
 
   #inProgress(): Rejection<"in_progress"> {

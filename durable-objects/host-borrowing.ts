@@ -2,7 +2,7 @@
  * Single addresses from blocks of others: who may have room, by the Pool's hints, and what they say.
  * May import: core, rpc, platform. Rule: a `borrowed` row is there before the first address is.
  */
-import type { Considered } from "../src/core/errors.ts";
+import { type Considered, rejection } from "../src/core/errors.ts";
 import { earliest } from "../src/core/placement.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import type { BlockReport } from "../src/rpc/pool.ts";
@@ -58,10 +58,7 @@ export class HostBorrowing {
     policy: CompiledPolicy,
     visit: (seat: Seat) => Promise<Step>,
   ): Promise<OthersResult> {
-    return await this.#search(pools, policy, async (seat) => {
-      await this.note(seat);
-      return await visit(seat);
-    });
+    return await this.#search(pools, policy, async (seat) => (await this.note(seat)) ?? (await visit(seat)));
   }
 
   /** Only looks whether others have room, for the reason of a refusal. */
@@ -143,14 +140,20 @@ export class HostBorrowing {
     return (await Promise.all(asked)).filter((candidate) => candidate !== undefined);
   }
 
-  /** The collector finds borrowed addresses by this row. */
-  async note({ pool, block }: Seat): Promise<void> {
+  /**
+   * The collector finds borrowed addresses by this row, and the Host by Cluster's directory: it has no row
+   * before it has entered itself there. Returns the refusal when it could not.
+   */
+  async note({ pool, block }: Seat): Promise<Exclude<Step, string> | undefined> {
     const { memory, store } = this.#host;
-    if (memory.borrowed.has(block)) return;
-    await this.#enrol();
+    if (memory.borrowed.has(block)) return undefined;
+    if (!(await this.#enrol())) {
+      return { kind: "refused", refusal: rejection("overloaded", { where: "cluster" }, 1) };
+    }
     const { name, incarnation } = pool.definition;
     store.transaction(() => saveBorrowed(store, block, name, incarnation));
     memory.borrowed.add(block);
+    return undefined;
   }
 }
 

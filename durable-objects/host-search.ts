@@ -266,8 +266,8 @@ export class HostSearch {
       this.#attempt.goToListed(block);
       const seat = { pool, block, isOwn, replayOnly: !allowed.includes(pool) };
       // It may have become another host's since: what is got there is borrowed.
-      if (!isOwn) await this.#borrowing.note(seat);
-      const step = await this.#visit(seat, policy);
+      const refused = isOwn ? undefined : await this.#borrowing.note(seat);
+      const step = refused ?? (await this.#visit(seat, policy));
       if (step !== "go_on") return step;
     }
     return "go_on";

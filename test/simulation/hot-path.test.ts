@@ -507,3 +507,19 @@ describe("what was full under an older policy is asked again", () => {
     expect(assigned).toMatchObject({ kind: "ok" });
   });
 });
+
+test.each(["allocate", "assign"])(
+  "I5: who could not enter itself in the directory borrows nothing (%s)",
+  async (how) => {
+    scene = await Scene.open({ pools: { default: { cidr: "10.0.0.0/30", blockSize: 30 } }, hosts: ["b"] });
+    await answered(request("b", "first"));
+    const owner = "virtual:new";
+    const ask = () =>
+      how === "allocate" ? scene.allocate(owner, { handle: "h" }) : scene.assign(owner, "h", "10.0.0.3");
+    scene.world.refuse({ method: "enrol", kind: "request" }, "reset", 2);
+    expect(await scene.world.during(ask())).toMatchObject({ kind: "refused", code: "overloaded" });
+    expect(await scene.world.during(ask())).toMatchObject({ kind: "ok" });
+    const { hosts } = await scene.world.during(scene.deployed.ports.cluster().listHosts({ limit: 10 }));
+    expect(hosts.map(({ host }) => host)).toEqual(["b", owner]);
+  },
+);
