@@ -64,7 +64,8 @@ export const stateProblems: ProblemRows<StateCode> = {
     detail: ({ block }) => `There is no block ${block}.`,
   },
   check_not_found: {
-    ...missing("check", "/v1/events"),
+    ...missing("check", "/v1/checks/{check}"),
+    next: "Start a check: POST /v1/checks answers its id. The last eight are kept.",
     evidence: ["field"],
     detail: ({ field }) => `There is no check ${field}.`,
   },
