@@ -251,8 +251,19 @@ export class HostSearch {
     }
   }
 
-  /** Where the key is listed an earlier attempt may have got something, or may still. */
+  /**
+   * Where the key is listed an earlier attempt may have got something, or may still.
+   * Invariant: of several blocks none gives more before all have said what the key holds (I13).
+   */
   async #visitListed(blocks: readonly string[], policy: CompiledPolicy): Promise<Step> {
+    const step = await this.#askListed(blocks, policy, blocks.length > 1);
+    if (step !== "go_on" || blocks.length === 1 || this.#isPartReplayed) return step;
+    const isOpen = (block: string): boolean =>
+      poolOfBlock(policy, block) !== undefined && !this.#attempt.got.some((one) => one.block === block);
+    return await this.#askListed(blocks.filter(isOpen), policy, false);
+  }
+
+  async #askListed(blocks: readonly string[], policy: CompiledPolicy, isReplay: boolean): Promise<Step> {
     const choice = choosePools(policy, this.#poolRequest());
     const allowed = choice.ok ? choice.value.pools : [];
     for (const block of blocks) {
@@ -264,7 +275,7 @@ export class HostSearch {
       }
       const isOwn = this.#host.memory.affinities.get(block)?.state === "confirmed";
       this.#attempt.goToListed(block);
-      const seat = { pool, block, isOwn, replayOnly: !allowed.includes(pool) };
+      const seat = { pool, block, isOwn, replayOnly: isReplay || !allowed.includes(pool) };
       // It may have become another host's since: what is got there is borrowed.
       const refused = isOwn ? undefined : await this.#borrowing.note(seat);
       const step = refused ?? (await this.#visit(seat, policy));

@@ -5,6 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { blockObject } from "../../support/simulation/deployment.ts";
 import type { CrashPoint } from "../../support/simulation/instance.ts";
+import { claimBlock } from "../../support/simulation/operators.ts";
 import { Scene } from "../../support/simulation/scene.ts";
 import {
   A,
@@ -282,3 +283,19 @@ test.each([false, true])(
     expect(findings(scene)).toEqual([]);
   },
 );
+
+test("I13: what a key holds in one of its blocks is found before another gives it more", async () => {
+  const scene = await Scene.open({ pools: TWO_BLOCKS, hosts: ["a"] });
+  const { world } = scene;
+  await world.during(claimBlock(scene, "a", "default", B));
+  world.drop({ to: blockObject(A), method: "allocate", kind: "request" });
+  const wish = { handle: "h", key: scene.newKey(), v4: 5 };
+  void scene.allocate("a", wish);
+  await world.advance(500);
+  world.evict(HOST_A);
+  expect(heldBy(scene, "h").map(blockOf)).toEqual([B, B, B, B]);
+  await world.advance(5_000);
+  expect(await world.during(scene.allocate("a", wish))).toMatchObject({ kind: "ok" });
+  expect(heldBy(scene, "h")).toHaveLength(5);
+  expect(findings(scene)).toEqual([]);
+});
