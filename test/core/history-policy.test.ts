@@ -154,8 +154,12 @@ describe("what only a release has told of", () => {
     const refused = (more: Partial<Allocate>): Allocate =>
       allocated(tenure(1), { invokedAt: 1_500, answeredAt: 1_510, outcome: "refused", got: [], ...more });
     expect(told([lost, refused({ code: "host_removing" })], [tenure(1)])).toEqual([]);
-    expect(told([lost, refused({ code: "pool_exhausted" })], [tenure(1)])).toEqual(["I15"]);
-    const two = { wanted: 2 };
+    const before = { ...lost, lostAt: 1_400 };
+    expect(told([before, refused({ code: "pool_exhausted" })], [tenure(1)])).toEqual(["I15"]);
+    // One that is under way beside it is not settled by it; one that was given up before it is.
+    const beside = { ...lost, lostAt: 1_600 };
+    expect(told([beside, refused({ code: "pool_exhausted" })], [tenure(1)])).toEqual([]);
+    const two = { wanted: 2, lostAt: 1_400 };
     expect(told([{ ...lost, ...two }, refused({ code: "pool_exhausted", ...two })], [tenure(1)])).toEqual([]);
   });
 });

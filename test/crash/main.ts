@@ -58,6 +58,7 @@ function print(report: CrashReport): void {
   console.log(wrapped([...seen].toSorted().map(([what, count]) => `${what} ${count}`)));
   console.log("");
   for (const violation of violations.slice(0, SHOWN_MAX)) console.log(`- ${violation}`);
+  for (const line of report.evidence) console.log(line);
   console.log(violations.length === 0 ? "Everything held." : `${violations.length} did not hold.`);
 }
 

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pause, Recorder } from "../http/load/recorder.ts";
 import { randomFrom } from "../http/load/workload.ts";
+import type { Operation } from "../support/history.ts";
 import { HttpClient } from "../support/http-client.ts";
 import { type Service, startService } from "../support/service.ts";
 import { groundOf, prepare, SETTINGS, type Size } from "./ground.ts";
@@ -34,6 +35,8 @@ export interface CrashReport {
   readonly seen: ReadonlyMap<string, number>;
   /** Empty: everything held. */
   readonly violations: readonly string[];
+  /** What the first violations are about: every request of their handles and addresses. */
+  readonly evidence: readonly string[];
 }
 
 /** Until a message that left before the end can no longer arrive, and nothing cools. */
@@ -41,6 +44,9 @@ const SETTLE_MS = 3_000;
 /** How long the service runs before a kill; now and then it is killed while it comes up. */
 const LIFE_MS = { least: 400, most: 3_400, soon: 60 };
 const SOON_SHARE = 0.15;
+/** Violations that are explained by their requests, and the last requests of each. */
+const EXPLAINED_MAX = 5;
+const REQUESTS_MAX = 40;
 
 /** Runs it on a data folder of its own. */
 export async function runCrashTest(options: CrashOptions): Promise<CrashReport> {
@@ -94,7 +100,19 @@ async function run(options: CrashOptions, service: Service, client: HttpClient):
     repair,
     seen,
     violations,
+    evidence: violations.slice(0, EXPLAINED_MAX).flatMap((text) => requestsAbout(text, history)),
   };
+}
+
+/** The requests of the handles and addresses that a violation names, as they were sent. */
+function requestsAbout(text: string, history: readonly Operation[]): string[] {
+  const words = new Set(text.split(/[\s,]+/));
+  const isMeant = (operation: Operation): boolean =>
+    words.has(operation.handle ?? "") ||
+    ("got" in operation && operation.got.some(({ address }) => words.has(address))) ||
+    (operation.kind === "release" && operation.results.some(({ address }) => words.has(address)));
+  const meant = history.filter(isMeant).toSorted((one, other) => one.invokedAt - other.invokedAt);
+  return [`requests about: ${text}`, ...meant.slice(-REQUESTS_MAX).map((one) => `  ${JSON.stringify(one)}`)];
 }
 
 async function killOften(

@@ -36,6 +36,7 @@ it("I1–I10, I12–I15, H20: eight kills under a mixed load lose nothing, doubl
   const { found, problems, repaired } = report.repair;
   console.log(`seed ${seed}: ${report.kills} kills, ${figures(report)}`);
   console.log(`check: ${problems} found, ${repaired} mended; ${JSON.stringify(found)}`);
+  for (const line of report.evidence) console.log(line);
   expect(report.violations.slice(0, 20), `seed ${seed}`).toEqual([]);
   expect(EXPECTED.filter((what) => !report.seen.has(what))).toEqual([]);
   expect(report.unknown).toBeGreaterThan(0);

@@ -73,14 +73,18 @@ export function leftBehind(history: readonly Operation[], lives: readonly Life[]
 }
 
 /**
- * Whether a key may hold something that nobody was told of: its last attempt has no known outcome.
+ * Whether a key may hold something that nobody was told of: an attempt has no known outcome, and none
+ * that was sent after it was given up has one.
  *
  * Why: a refusal undoes what its own attempt created. What an attempt in an ended process created of
  * several addresses is found by the next and stays, the one exception to I15.
  */
 function isOpen(ofKey: readonly Allocate[]): boolean {
   const telling = ofKey.filter(({ code }) => !SAYS_NOTHING.has(code ?? ""));
-  const last = telling.toSorted((a, b) => a.invokedAt - b.invokedAt).at(-1);
-  if (last?.outcome === "unknown") return true;
-  return telling.some(({ outcome, wanted = 1 }) => outcome === "unknown" && wanted > 1);
+  const settledAt = Math.max(
+    ...telling.filter(({ outcome }) => outcome !== "unknown").map(({ invokedAt }) => invokedAt),
+  );
+  return telling.some(({ outcome, answeredAt, lostAt = answeredAt, wanted = 1 }) => {
+    return outcome === "unknown" && (lostAt > settledAt || wanted > 1);
+  });
 }

@@ -21,6 +21,8 @@ export interface Request {
   /** `unknown`: no answer, or one that leaves open what was done. */
   readonly outcome: "ok" | "refused" | "unknown";
   readonly code?: string;
+  /** When the client of an unknown outcome gave up: what it sends after that is another attempt. */
+  readonly lostAt?: number;
 }
 
 /** An automatic allocation or an exact assignment, with its key. */

@@ -246,8 +246,10 @@ export class Recorder {
 
   /** An open outcome may still come true, so its end is not known either. */
   #timed({ invokedAt, answeredAt, outcome, code }: Sent) {
-    const end = outcome === "unknown" ? Number.POSITIVE_INFINITY : answeredAt;
-    return { invokedAt, answeredAt: end, outcome, ...(code === undefined ? {} : { code }) };
+    const isOpen = outcome === "unknown";
+    const open = isOpen ? { lostAt: now() } : {};
+    const end = isOpen ? Number.POSITIVE_INFINITY : answeredAt;
+    return { invokedAt, answeredAt: end, outcome, ...(code === undefined ? {} : { code }), ...open };
   }
 
   #count(what: string, { outcome, code }: Sent): void {
