@@ -29,6 +29,8 @@ export class HostRefresh {
   readonly #told = new Map<string, Promise<void> | undefined>();
   /** When old blocks were asked last, by pool. */
   readonly #askedAt = new Map<string, number>();
+  /** Blocks that did not answer, and when: not every claim waits for one that hangs. */
+  readonly #silentSince = new Map<string, number>();
   #policyVersion: number | undefined;
   /** What was full under another policy may not be under this one: figures from before are not believed. */
   #policySince = 0;
@@ -125,6 +127,7 @@ export class HostRefresh {
       if (unheard.length >= ROUND_BLOCKS || !(isUnheard || isOld)) break;
       const row = memory.affinities.get(block);
       if (row?.state !== "confirmed" || !isRowOf(row, pool)) continue;
+      if (now - (this.#silentSince.get(block) ?? 0) < OLD_MS) continue;
       if (isUnheard) unheard.push(block);
       else if (old.length < OLD_BLOCKS) old.push(block);
     }
@@ -137,7 +140,11 @@ export class HostRefresh {
     const { memory, runtime, reports } = this.#host;
     const question = { block, policy: blockPolicy(policy, pool, block) };
     const answer = await again(this.#host, () => runtime.ports.block(block).describe(question));
-    if (answer.kind !== "answered") return;
+    if (answer.kind !== "answered") {
+      this.#silentSince.set(block, runtime.now());
+      return;
+    }
+    this.#silentSince.delete(block);
     const { counts } = answer.value;
     memory.note(block, counts, runtime.now());
     reports.changed(poolTarget(pool), block, counts);

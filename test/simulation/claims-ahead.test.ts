@@ -3,6 +3,7 @@
  * May import: the simulation, durable-objects, src.
  */
 import { afterEach, describe, expect, test } from "vitest";
+import { blockObject } from "../support/simulation/deployment.ts";
 import { Scene, type SceneOptions } from "../support/simulation/scene.ts";
 
 let scene: Scene;
@@ -138,6 +139,25 @@ test("a host that fills slowly never has a spare block", async () => {
   await oneByOne("a", 64, 100);
   await scene.world.advance(1_000);
   expect(await rowsOf("a")).toHaveLength(1);
+});
+
+test("an own block that hangs delays one claim, not all of them", async () => {
+  await open({ pools: { default: { cidr: "10.0.0.0/24", blockSize: 30 } } });
+  await oneByOne("a", 4, 200);
+  const [block = ""] = (await rowsOf("a")).map((row) => row.split(" ")[0] ?? "");
+  const { cluster } = scene.deployed.ports;
+  const spec = { cidr: "11.0.0.0/24" };
+  expect((await scene.world.during(cluster().putPool({ name: "other", spec, by: "test" }))).ok).toBe(true);
+  await scene.world.advance(3_000);
+  scene.world.hold({ kind: "request", to: blockObject(block) });
+  const slow: number[] = [];
+  for (let n = 0; n < 16; n += 1) {
+    const began = scene.world.now;
+    expect((await scene.world.during(scene.allocate("a", { handle: `more-${n}` }))).kind).toBe("ok");
+    if (scene.world.now - began > 1_000) slow.push(n);
+    await scene.world.advance(200);
+  }
+  expect(slow).toEqual([0]);
 });
 
 describe("a block whose release was not heard of", () => {
