@@ -10,6 +10,7 @@ import {
   PROJECTS,
   REASONS,
   readCoverage,
+  readFiles,
   shown,
 } from "../support/invariant-coverage.ts";
 
@@ -21,7 +22,18 @@ test("an empty cell has its reason, and a reason has an empty cell", () => {
 });
 
 test("docs/development.md shows the table: node test/support/invariant-coverage.ts --write", () => {
-  expect(shown()).toBe(markdown(coverage));
+  expect(shown("projects")).toBe(markdown(coverage));
+});
+
+test("docs/architecture.md lists only tests that are there and name the invariant", () => {
+  const rows = [...shown("files").matchAll(/^\| (I\d+) \| (.*) \|$/gm)];
+  const files = readFiles();
+  expect(rows.map(([, invariant]) => invariant)).toEqual([...files.keys()]);
+  for (const [, invariant = "", cell = ""] of rows) {
+    const listed = [...cell.matchAll(/`([^`]+)`/g)].map(([, file]) => file);
+    expect(listed.length, invariant).toBeGreaterThan(0);
+    expect(files.get(invariant), invariant).toEqual(expect.arrayContaining(listed));
+  }
 });
 
 test("cases that are said to show an invariant are there", () => {

@@ -1,6 +1,6 @@
 /**
- * Which invariant is checked in which test project, by the names of the tests; `--write` puts the table
- * into docs/development.md. May import: Node, the cases. Rule: an empty cell has a reason that is true.
+ * Which invariant is checked in which test project, and in which files, by the names of the tests; `--write`
+ * puts both tables into docs. May import: Node, the cases. Rule: an empty cell has a reason that is true.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { WITNESSES } from "../conformance/witnesses.ts";
@@ -23,7 +23,7 @@ export const PROJECTS = [...Object.keys(FILES), "conformance"];
 export type Coverage = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 const root = new URL("../../", import.meta.url).pathname;
-const PAGE = `${root}docs/development.md`;
+const PAGES = { projects: `${root}docs/development.md`, files: `${root}docs/architecture.md` };
 const BEGIN = "<!-- invariants: begin -->\n";
 const END = "<!-- invariants: end -->";
 
@@ -54,6 +54,20 @@ export function readCoverage(): Coverage {
   }
   for (const [invariant, cases] of Object.entries(WITNESSES)) add(invariant, "conformance", cases.length);
   return counts;
+}
+
+/** The files that name each invariant, below `test/` and without `.test.ts`. */
+export function readFiles(): ReadonlyMap<string, readonly string[]> {
+  const patterns = Object.values(FILES);
+  // The test of this table is no test of an invariant.
+  const files = globSync(patterns, { cwd: root, exclude: ["test/architecture/**"] }).toSorted();
+  const found = files.map((file) => {
+    const names = namesIn(readFileSync(root + file, "utf8")).join("\n");
+    return { file: file.slice("test/".length, -".test.ts".length), named: new Set(names.match(INVARIANT)) };
+  });
+  return new Map(
+    INVARIANTS.map((one) => [one, found.filter(({ named }) => named.has(one)).map(({ file }) => file)]),
+  );
 }
 
 /** Cells without a test, as `I4 unit`. */
@@ -103,15 +117,26 @@ export function markdown(coverage: Coverage): string {
   ].join("\n");
 }
 
-/** The table that the page shows. */
-export function shown(): string {
-  const page = readFileSync(PAGE, "utf8");
-  return page.slice(page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END));
+/** Writes the files of each invariant as Markdown. */
+export function filesMarkdown(): string {
+  const rows = [...readFiles()].map(([invariant, files]) => {
+    return `| ${invariant} | ${files.map((file) => `\`${file}\``).join(", ")} |`;
+  });
+  return ["| | tests |", "|---|---|", ...rows, ""].join("\n");
+}
+
+/** The table that a page shows. */
+export function shown(page: keyof typeof PAGES): string {
+  const text = readFileSync(PAGES[page], "utf8");
+  return text.slice(text.indexOf(BEGIN) + BEGIN.length, text.indexOf(END));
+}
+
+function write(page: keyof typeof PAGES, table: string): void {
+  const [before = "", rest = ""] = readFileSync(PAGES[page], "utf8").split(BEGIN);
+  writeFileSync(PAGES[page], `${before}${BEGIN}${table}${rest.slice(rest.indexOf(END))}`);
 }
 
 if (process.argv.includes("--write")) {
-  const page = readFileSync(PAGE, "utf8");
-  const [before = "", rest = ""] = page.split(BEGIN);
-  const after = rest.slice(rest.indexOf(END));
-  writeFileSync(PAGE, `${before}${BEGIN}${markdown(readCoverage())}${after}`);
+  write("projects", markdown(readCoverage()));
+  write("files", filesMarkdown());
 }
