@@ -125,6 +125,10 @@ async function conclude(
     if (!(await undoAll(parts, request, searched))) return unknown(request);
     return err(shortage(request, short));
   }
+  if (short.length > 0) {
+    const left = await Promise.all(searched.map(({ attempt }) => attempt.leaveUnused()));
+    if (left.includes(false)) return unknown(request);
+  }
   const policy = parts.host.runtime.policy.peek();
   invariant(policy !== undefined, "an address was got under a policy");
   return ok({

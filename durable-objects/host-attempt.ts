@@ -261,6 +261,24 @@ export class HostAttempt {
     return word === "not_held" ? { kind: "lost" } : this.#inProgress();
   }
 
+  /**
+   * Takes back the rows of blocks that finally gave nothing, before a partial answer leaves; false: the index
+   * did not answer. Why: where they stayed, a repeat would go there and be given more (I13).
+   */
+  async leaveUnused(): Promise<boolean> {
+    const { handle, key } = this.wish;
+    const unused = this.#spare.filter(({ movable }) => movable);
+    if (unused.length === 0) return true;
+    const items = unused.map(({ block, until }) => ({
+      handle,
+      key,
+      block,
+      until,
+      outcome: "absent" as const,
+    }));
+    return (await again(this.#host, () => this.#index().settle({ items }))).kind === "answered";
+  }
+
   #told(block: string) {
     return { block, until: this.#reservedUntil, attempt: this.#attempt };
   }
