@@ -99,6 +99,14 @@ describe("I7, I8: what is asked for under a rule", () => {
     const lost = allocated(tenure(2), { invokedAt: 900, answeredAt: never, outcome: "unknown", got: [] });
     expect(broken(reserved([write(true, 1_000)]), lost, allocated(tenure(2)))).toEqual([]);
   });
+
+  it("counts the first attempt alone where a replay tells how things are now", () => {
+    const first = allocated(tenure(2), { borrowed: [] });
+    const again = allocated(tenure(2), { invokedAt: 3_000, answeredAt: 3_010, borrowed: ["10.0.0.1"] });
+    expect(broken({ ...strict, onlyFirst: true }, first, again)).toEqual([]);
+    expect(broken({ ...strict, onlyFirst: true }, again)).toEqual(["I8"]);
+    expect(broken(strict, first, again)).toEqual(["I8"]);
+  });
 });
 
 describe("I9: a handle with a limit", () => {

@@ -70,6 +70,8 @@ export class Operators {
       invariant: "I8",
       name: "strict affinity",
       writes: this.#strict,
+      // A later attempt may be told what an earlier one got, and the block may have changed hands since.
+      onlyFirst: true,
       isBroken: (value, { borrowed = [] }, address) => value && borrowed.includes(address),
     };
     const reserved: Rule<string> = {

@@ -26,6 +26,8 @@ export interface Rule<Value = unknown> {
   readonly invariant: "I7" | "I8";
   readonly name: string;
   readonly writes: readonly PolicyWrite<Value>[];
+  /** Whether answers to later attempts of a key say nothing of the moment at which it was served. */
+  readonly onlyFirst?: boolean;
   /** Whether an answer contradicts the value. */
   isBroken(value: Value, operation: Allocate, address: string): boolean;
 }
@@ -67,6 +69,7 @@ export function checkPolicy(history: readonly Operation[], rules: readonly Rule[
   return rules.flatMap((rule) =>
     granted.flatMap((operation): Violation[] => {
       const from = begun.get(claimOf(operation)) ?? operation.invokedAt;
+      if (rule.onlyFirst === true && operation.invokedAt !== from) return [];
       const write = inForce(rule.writes, from, operation.answeredAt);
       if (write === undefined) return [];
       return operation.got
