@@ -95,7 +95,12 @@ export class Store {
     const table = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'";
     if (this.#storage.sql.exec(table).toArray().length === 0) return 0;
     const row = this.#storage.sql.exec("SELECT max(version) AS version FROM schema_version").one();
-    return Number(row.version ?? 0);
+    const version = Number(row.version ?? 0);
+    // A release that was put back in place of a newer one would write what that one cannot read.
+    if (version > this.#migrations.length) {
+      throw new Error(`SCHEMA_TOO_NEW: tables of version ${version}, code of ${this.#migrations.length}`);
+    }
+    return version;
   }
 
   #migrate(): void {

@@ -18,8 +18,8 @@ interface Marked {
   readonly durableObjectReset?: unknown;
 }
 
-/** SQLite's own results that end every write: full, failing or read-only medium. */
-const STORAGE_RESULT = /SQLITE_(FULL|IOERR|READONLY|CANTOPEN|CORRUPT)/;
+/** What ends every write: a full, failing or read-only medium by SQLite's own results, tables of a newer release. */
+const STORAGE_RESULT = /SQLITE_(FULL|IOERR|READONLY|CANTOPEN|CORRUPT)|SCHEMA_TOO_NEW/;
 
 /**
  * Tells what kind of failure was thrown.

@@ -2,7 +2,7 @@
  * The store on real workerd: what is only read, or decided without a write, creates nothing.
  * May import: the product, cloudflare:test.
  */
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 
@@ -39,4 +39,26 @@ test("the first write creates the tables, and a failed one leaves none", async (
   expect(await runInDurableObject(stub, (_object, state) => tablesOf(state))).toEqual([]);
   expect(await stub.claim({ ...claim, until: Date.now() + 1_000 })).toMatchObject({ kind: "accepted" });
   expect(await runInDurableObject(stub, (_object, state) => tablesOf(state))).toContain("ordinals");
+});
+
+test("tables of a newer release are neither read nor written by code put back in its place", async () => {
+  const block = "10.99.2.0/26";
+  const stub = env.BLOCK.get(env.BLOCK.idFromName("block:v1:default:10.99.2.0-26"));
+  const target = { block, pool: "p", poolCidr: "10.99.0.0/16", incarnation: 0 };
+  const claim = { ...target, owner: "a", epoch: 1, cooldownMs: 0 };
+  expect(await stub.claim({ ...claim, until: Date.now() + 1_000 })).toMatchObject({ kind: "accepted" });
+  const headerOf = () =>
+    runInDurableObject(stub, (_object, state) => state.storage.sql.exec("SELECT * FROM block").one());
+  const before = await headerOf();
+  await runInDurableObject(stub, (_object, state) => {
+    state.storage.sql.exec("INSERT INTO schema_version VALUES (1000)");
+  });
+  await evictDurableObject(stub);
+  await runInDurableObject(stub, async (object) => {
+    const policy = { reserved: [], cooldownMs: 0 };
+    await expect(object.describe({ block, policy })).rejects.toThrow("SCHEMA_TOO_NEW");
+    const next = { ...claim, epoch: 2, until: Date.now() + 1_000 };
+    await expect(object.claim(next)).rejects.toThrow("SCHEMA_TOO_NEW");
+  });
+  expect(await headerOf()).toEqual(before);
 });

@@ -21,6 +21,7 @@ test.each(FAULTS)("%s is %s", (fault, expected) => {
 const MARKS: readonly [object, PlatformFailure][] = [
   [{ overloaded: true, retryable: true }, "overloaded"],
   [{ message: "disk I/O error: SQLITE_IOERR", retryable: true }, "storage"],
+  [{ message: "SCHEMA_TOO_NEW: tables of version 3, code of 2" }, "storage"],
   [{ message: "the object was reset", durableObjectReset: true }, "storage"],
   [{ retryable: "yes" }, "unknown"],
   [new TypeError("no such method"), "unknown"],
