@@ -5,6 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { createAuthenticator } from "../http/auth.ts";
 import { bundleWorker, deployedEntry } from "./bundle.ts";
 import {
   findLockTools,
@@ -139,11 +140,9 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
   };
 }
 
-/** Who is let in: without tokens everybody on loopback, and nobody where others could reach us. */
+/** Who is let in: without tokens everybody on loopback, nobody where others could reach us, or by an unsound list. */
 export function authModeOf({ tokens, address }: Pick<LaunchOptions, "tokens" | "address">): AuthMode {
-  if (tokens !== undefined) {
-    return "tokens";
-  }
+  if (tokens !== undefined) return createAuthenticator({ tokens }).isConfigured ? "tokens" : "not configured";
   return isLoopback(address) ? "none" : "not configured";
 }
 

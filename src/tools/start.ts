@@ -49,7 +49,7 @@ function readVars(text: string): Record<string, string> {
 const authText: Record<AuthMode, string> = {
   none: "none: whoever reaches this address is admin (set IPAM_TOKENS)",
   tokens: "bearer tokens from IPAM_TOKENS",
-  "not configured": "not configured: every call is refused until IPAM_TOKENS is set",
+  "not configured": "not configured: all calls refused until IPAM_TOKENS is a sound list",
 };
 
 /** What a person sees when the service is ready; lines fit in 80 columns. */

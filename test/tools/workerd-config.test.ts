@@ -65,9 +65,10 @@ it.each([
   ["::", undefined, "not configured"],
   ["10.0.0.1", undefined, "not configured"],
   ["127.0.0.1.example.org", undefined, "not configured"],
-  ["127.0.0.1", "", "tokens"],
-  ["127.0.0.1", "[]", "tokens"],
-  ["0.0.0.0", "[]", "tokens"],
+  ["127.0.0.1", "", "not configured"],
+  ["127.0.0.1", "[]", "not configured"],
+  ["0.0.0.0", "secret", "not configured"],
+  ["127.0.0.1", `[{"name":"ops","sha256":"${"0".repeat(64)}","role":"admin"}]`, "tokens"],
 ])("on %s with tokens %j authentication is: %s", (address, tokens, mode) => {
   expect(authModeOf({ address, ...(tokens === undefined ? {} : { tokens }) })).toBe(mode);
 });
