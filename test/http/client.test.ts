@@ -292,6 +292,12 @@ describe("the generated client", () => {
     expect(removed.data).toMatchObject({ state: "removing", allocationsLeft: 0 });
   });
 
+  it("starts a check and reads what it found", async () => {
+    const started = await accepted(api.POST("/v1/checks", { body: { repair: false } }));
+    const check = await accepted(api.GET("/v1/checks/{check}", { params: { path: { check: started.id } } }));
+    expect(check).toMatchObject({ id: started.id, problems: 0 });
+  });
+
   it("has called every operation of the document, each with success", () => {
     const succeeded = [...called].filter(([, statuses]) => [...statuses].some((status) => status < 300));
     expect(succeeded.map(([id]) => id).toSorted()).toEqual(operationIds().toSorted());

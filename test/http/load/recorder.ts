@@ -3,6 +3,7 @@
  * May import: the test client and the history. Rule: what is recorded is what a client saw, no more.
  */
 
+import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../../../src/core/limits.ts";
 import type { Ports } from "../../../src/rpc/ports.ts";
 import type { Allocate, Operation, Read, Release, Tenure } from "../../support/history.ts";
 import type { Request } from "../../support/history-lives.ts";
@@ -82,6 +83,10 @@ export function tenureOf(wire: AnswerBody): Tenure {
   return { address, block, handle, sequenceNumber, allocatedAt: Date.parse(allocatedAt) };
 }
 
+/** Repeats that do not wait for what an answer in progress says. */
+const IMPATIENT_TRIES = 5;
+const IN_PROGRESS_PAUSE_MS = IN_PROGRESS_RETRY_AFTER_SECONDS * 1_000 + 200;
+
 export class Recorder {
   readonly history: Operation[] = [];
   /** How often each thing happened, e.g. `allocate ok`, `assign address_taken`. */
@@ -152,7 +157,9 @@ export class Recorder {
     for (let left = tries; ; left -= 1) {
       const answer = await this.allocate(wish);
       if (answer.outcome !== "unknown" || left <= 1) return answer;
-      await pause(150);
+      // Each repeat is one more attempt that must end first: whoever never waits as told waits for ever.
+      const isTold = answer.code === "in_progress" && left < tries - IMPATIENT_TRIES;
+      await pause(isTold ? IN_PROGRESS_PAUSE_MS : 150);
     }
   }
 
