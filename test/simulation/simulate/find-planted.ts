@@ -22,31 +22,40 @@ export async function findAll(names: readonly string[], options: SimulateOptions
     if (fault === undefined) throw new Error(`there is no planted fault ${name}`);
     const { after, finding } = await find(name, fault, options);
     if (after === undefined) areFound = false;
-    const when = after === undefined ? `NOT in ${Math.min(fault.within, options.histories)}` : String(after);
-    console.log(`${name.padEnd(4)} ${when.padStart(6)}  ${fault.what}`);
-    if (finding !== "") console.log(`             ${finding.slice(0, 66)}`);
+    const { most, directed } = budgetOf(fault, options);
+    const when = after === undefined ? `NOT in ${most}` : directed === undefined ? String(after) : "directed";
+    console.log(`${name.padEnd(4)} ${when.padStart(10)}  ${fault.what}`);
+    if (finding !== "") console.log(`                 ${finding.slice(0, 62)}`);
   }
   if (names.includes("all")) {
     for (const [name, { what, why }] of Object.entries(ELSEWHERE)) {
-      console.log(`${name.padEnd(4)}      -  ${what}\n             ${why}`);
+      console.log(`${name.padEnd(4)}          -  ${what}\n                 ${why}`);
     }
   }
   return areFound;
 }
 
+/** How many histories must find a fault: its directed one alone, unless random ones are asked for. */
+function budgetOf({ directed, within }: Planted, { histories, isRandom }: SimulateOptions) {
+  if (directed !== undefined && !isRandom) return { most: 1, directed };
+  return { most: Math.min(within ?? histories, histories), directed: undefined };
+}
+
 async function find(name: string, fault: Planted, options: SimulateOptions): Promise<Search> {
-  const { from, operations, processes, histories } = options;
-  const most = Math.min(fault.within, histories);
+  const { from, operations, processes } = options;
+  const { most, directed } = budgetOf(fault, options);
   const line = new ProgressLine();
   let ordered = 0;
   let heard = 0;
   let search: Search = { after: undefined, finding: "" };
   const next = () => {
     const isOver = search.after !== undefined || ordered >= most;
-    return isOver ? undefined : { seed: from + ordered++, operations };
+    if (isOver) return undefined;
+    const order = { seed: from + ordered++, operations };
+    return directed === undefined ? order : { ...order, directed };
   };
   await employ(
-    processes,
+    Math.min(processes, most),
     next,
     ({ findings }) => {
       heard += 1;

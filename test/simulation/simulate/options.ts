@@ -22,6 +22,8 @@ export interface SimulateOptions {
   readonly isReported: boolean;
   /** Faults of planted.ts that are to be found, instead of all else. */
   readonly planted: readonly string[] | undefined;
+  /** Looks for them in random histories, also where a directed one finds them. */
+  readonly isRandom: boolean;
 }
 
 export const USAGE = `npm run simulate -- [options]
@@ -36,7 +38,8 @@ export const USAGE = `npm run simulate -- [options]
   --step            show it operation by operation; Enter goes on
   --messages        show every message too
   --report          leave a report that counts in the summary of CI
-  --planted F5,F9   how soon these deliberate faults are found; "all" takes every one`;
+  --planted F5,F9   how soon these deliberate faults are found; "all" takes every one
+  --random          look for those in random histories only`;
 
 const NUMBERS = {
   histories: { type: "string" },
@@ -51,6 +54,7 @@ const NUMBERS = {
   messages: { type: "boolean" },
   report: { type: "boolean" },
   planted: { type: "string" },
+  random: { type: "boolean" },
 } as const;
 
 /** Reads the command line. Rejects: what it does not know, and what is no number. */
@@ -72,6 +76,7 @@ export function optionsOf(args: readonly string[]): SimulateOptions {
     showsMessages: values.messages === true,
     isReported: values.report === true,
     planted: values.planted?.split(","),
+    isRandom: values.random === true,
   };
 }
 

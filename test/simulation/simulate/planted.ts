@@ -12,9 +12,11 @@ export interface Planted {
   readonly replace: string;
   /** Start of the findings that count. */
   readonly by: RegExp;
-  /** Histories within which it must be found. */
-  readonly within: number;
-  /** After how many it was found when last measured; absent: not found in 60 yet, or never looked for. */
+  /** The directed history that finds it at its first playing. */
+  readonly directed?: string;
+  /** Random histories within which it must be found; absent: only the directed one is asked for. */
+  readonly within?: number;
+  /** After how many of them it was found when last measured. */
   readonly measured?: number;
 }
 
@@ -53,6 +55,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: `outcome: isFinal(draft, finalAfter) ? "absent" : "not_final"`,
     replace: `outcome: "absent"`,
     by: /^(I5|I4)/,
+    directed: "releaseBeforeMessage",
     within: 100,
     measured: 6,
   },
@@ -62,6 +65,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "return row.until === item.until ? { put: [], remove: [row] } : NO_CHANGES;",
     replace: "return { put: [], remove: [row] };",
     by: /^I5/,
+    directed: "keyTakenUpAgain",
     within: 300,
     measured: 103,
   },
@@ -71,6 +75,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: `return isFinal(draft, finalAfter) ? "not_held" : "not_final";`,
     replace: `return "not_held";`,
     by: /^(I9|I5)/,
+    directed: "limitBesideMessage",
     within: 300,
     measured: 71,
   },
@@ -80,6 +85,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: `return draft.now > until ? "late" : "open";`,
     replace: `return "open";`,
     by: /^(I7|I8|I12|I5|I4)/,
+    directed: "slowClock",
     within: 100,
     measured: 11,
   },
@@ -90,6 +96,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace:
       "if (!decided.ok || this.#changes.length === 0 || (await this.#waitOut(horizon))) return decided;",
     by: AFTER_POLICY,
+    directed: "writeAgain",
     within: 1_000,
     measured: 544,
   },
@@ -108,7 +115,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "const end = horizon + skewMs + 1;",
     replace: "const end = horizon;",
     by: AFTER_POLICY,
-    within: 1_000,
+    directed: "slowClock",
   },
   F9: {
     what: "the Pool offers a block of the owner with its old epoch",
@@ -116,7 +123,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: `if (choice.kind === "own") return this.#claimed(pool, position, request.owner, event, row);`,
     replace: `if (choice.kind === "own" && row !== undefined) return { kind: "claim", block: blockAt(event.grid, position), epoch: row.epoch };`,
     by: OWNERSHIP,
-    within: 300,
+    directed: "declinedLate",
   },
   F10: {
     what: "a block is asked back under its old epoch",
@@ -133,7 +140,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "if (owner !== undefined || request.epoch > epoch) draft.putHeader({ ...target, ...kept });",
     replace: "if (owner !== undefined) draft.putHeader({ ...target, ...kept });",
     by: OWNERSHIP,
-    within: 300,
+    directed: "claimAfterReturn",
   },
   F12: {
     what: "a Host's row is overwritten by a lower epoch",
@@ -141,7 +148,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "if (row === undefined || epoch > row.epoch) return BEGIN[event];",
     replace: "if (row === undefined || epoch !== row.epoch) return BEGIN[event];",
     by: OWNERSHIP,
-    within: 300,
+    directed: "offerAfterReturn",
   },
   F13: {
     what: "a claim is confirmed whatever its row is by then",
@@ -149,7 +156,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: `if (this.#move(row, "confirm") === "moved_on") return "lost";`,
     replace: `if (this.#move(row, "confirm") === "moved_on") this.#host.store.transaction(() => this.#host.store.write("UPDATE affinities SET state = 'confirmed' WHERE block = ?", block));`,
     by: OWNERSHIP,
-    within: 300,
+    directed: "acceptedAfterReturn",
   },
   F14: {
     what: "a refused release of the affinity stores no epoch",
@@ -157,7 +164,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "draft.putHeader({ ...target, owner, ...claimedAt, ...kept, keptEpoch: request.epoch });",
     replace: "",
     by: OWNERSHIP,
-    within: 300,
+    directed: "refusedReturnAgain",
   },
   F15: {
     what: "the Pool takes a block back at whatever epoch",
@@ -165,7 +172,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "if (row?.epoch !== request.epoch) {\n        this.#endRoute",
     replace: "if (row === undefined) {\n        this.#endRoute",
     by: OWNERSHIP,
-    within: 300,
+    directed: "returnedAgain",
   },
   F16: {
     what: "recovery repeats the old epoch",
@@ -173,7 +180,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "const { epoch, terminating } = fresh.value;",
     replace: "const { terminating } = fresh.value; const epoch = before?.epoch ?? fresh.value.epoch;",
     by: OWNERSHIP,
-    within: 300,
+    directed: "lostClaim",
   },
   F17: {
     what: "the cap counts confirmed rows only",
@@ -199,7 +206,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "return incarnation * EPOCHS_PER_INCARNATION;",
     replace: "return 0;",
     by: OWNERSHIP,
-    within: 300,
+    directed: "sameRangeAgain",
   },
   F20: {
     what: "sequence numbers begin anew with another block size",
@@ -207,6 +214,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "const floor = incarnation * 2 ** 36;",
     replace: "const floor = 0;",
     by: /^I3/,
+    directed: "otherSizeAgain",
     within: 300,
     measured: 11,
   },
@@ -216,7 +224,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "if (touches.get(address) !== row.number) continue;",
     replace: "if (!touches.has(address)) continue;",
     by: /^(I4|I13|I5)/,
-    within: 1_000,
+    directed: "undoOfReused",
   },
   F22: {
     what: "undo is a release",
@@ -234,6 +242,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: "if (others.length > 0) return takeOver(others, item, now);",
     replace: "",
     by: /^(I13|I9)/,
+    directed: "repeatAfterFullBlock",
     within: 50,
     measured: 6,
   },
@@ -243,6 +252,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     find: `return until === undefined ? this.#refuse(rejection("policy_unavailable", {}, 1)) : this.#unknown();`,
     replace: `return until === undefined ? this.#refuse(rejection("policy_unavailable", {}, 1)) : { kind: "affinity_lost", final: true };`,
     by: /^(I13|I9|I5)/,
+    directed: "answersLost",
     within: 300,
     measured: 10,
   },
@@ -256,12 +266,13 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     measured: 1,
   },
   F30: {
-    what: "a pool goes while blocks of it hold addresses",
-    file: "src/core/pool-drain.ts",
-    find: `draining: () => "wait",`,
-    replace: `draining: () => "over",`,
+    what: "a pool goes when its figures say that no block holds an address",
+    file: "durable-objects/pool-drain.ts",
+    find: "if (left.length > 0) return IDLE_PAUSE_MS;",
+    replace:
+      "if (left.some((row) => (this.#rows.block(row.position)?.counts?.allocated ?? 0) > 0)) return IDLE_PAUSE_MS;",
     by: /^(I1|I3|I4|I5|liveness)/,
-    within: 300,
+    directed: "drainOnOldFigures",
   },
   F36: {
     what: "a block that retires forgets its highest number",
@@ -270,7 +281,7 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
     replace:
       "this.#header = { ...kept, ...header, counter: this.#dropped ? 0 : this.#counter, at: this.now };",
     by: /^I3/,
-    within: 300,
+    directed: "retiredAndBack",
   },
 };
 

@@ -1,6 +1,5 @@
 /** Random histories of the whole deployment, how one is shortened, and the command that goes on with them. */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -10,7 +9,6 @@ import { live } from "../../support/simulation/histories/life.ts";
 import { planOf } from "../../support/simulation/histories/plan.ts";
 import { liveKept, shrink } from "../../support/simulation/histories/shrink.ts";
 import type { ObjectClass } from "../../support/simulation/objects.ts";
-import { ELSEWHERE, PLANTED } from "./planted.ts";
 
 const HISTORIES = 10;
 const OPERATIONS = 200;
@@ -70,18 +68,3 @@ test("the command lives histories in processes and shows one step by step", asyn
   expect(one.stdout.trimEnd().split("\n").length).toBeGreaterThan(2);
   await expect(simulate("--histories", "many")).rejects.toMatchObject({ code: 2 });
 });
-
-test("every fault F1–F36 is planted in one place of the product, or shown elsewhere", () => {
-  const names = Array.from({ length: 36 }, (_, at) => `F${at + 1}`);
-  expect(names.filter((name) => name in PLANTED === name in ELSEWHERE)).toEqual([]);
-  for (const [name, { file, find, replace }] of Object.entries(PLANTED)) {
-    const source = readFileSync(new URL(`../../../${file}`, import.meta.url).pathname, "utf8");
-    expect(source.split(find).length - 1, `${name} in ${file}: ${find}`).toBe(1);
-    expect(replace).not.toBe(find);
-  }
-});
-
-test("planted faults are found by the command, within few histories", async () => {
-  const { stdout } = await simulate("--planted", "F17,F18,F28");
-  for (const name of ["F17", "F18", "F28"]) expect(stdout).toMatch(new RegExp(`^${name} +\\d+  `, "m"));
-}, 120_000);
