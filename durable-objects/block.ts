@@ -148,11 +148,12 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
       const { block } = JSON.parse(known.header) as { block: string };
       await this.#lending.tell(() => this.#read(block));
       const { header } = this.#read(block);
-      if (this.#lending.owes(header)) this.#arm(this.#runtime.now() + ALARM_RETRY_MS);
+      if (this.#lending.owes(header)) await this.#armed(this.#runtime.now() + ALARM_RETRY_MS);
       if (header?.owner === undefined) await this.#retire(block);
     } catch {
-      // Whatever failed, the alarm must live on: the Pool waits for this block's word.
-      this.#arm(this.#runtime.now() + ALARM_RETRY_MS);
+      // The alarm must live on: the Pool waits for this block's word, and perhaps nobody else asks the block.
+      // Where it cannot be armed the run has failed, and the platform repeats it.
+      await this.#armed(this.#runtime.now() + ALARM_RETRY_MS);
     }
   }
 
@@ -162,7 +163,7 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
 
   async #retire(block: string): Promise<void> {
     const leased = await this.#runtime.policy.current(this.#runtime.now());
-    if (leased === undefined) return this.#arm(this.#runtime.now() + ALARM_RETRY_MS);
+    if (leased === undefined) return await this.#armed(this.#runtime.now() + ALARM_RETRY_MS);
     const cooldownMs = leased.policy.config.ipCooldownSeconds * 1000;
     const { epoch, header } = this.#decide(block, (draft) => {
       const told = retire(draft, cooldownMs);
@@ -319,12 +320,19 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
 
   /** One alarm for all that is due: the earliest. Its handler finds out what is due. */
   #arm(due: number): void {
+    // What could not be armed (replaced, or the disk is full) is armed by whoever writes next.
+    this.#armed(due).catch(() => undefined);
+  }
+
+  async #armed(due: number): Promise<void> {
     if (this.#alarmAt !== undefined && this.#alarmAt <= due) return;
     this.#alarmAt = due;
-    // What could not be armed (replaced, or the disk is full) is armed by whoever writes next.
-    this.ctx.storage.setAlarm(due).catch(() => {
+    try {
+      await this.ctx.storage.setAlarm(due);
+    } catch (failure) {
       this.#alarmAt = undefined;
-    });
+      throw failure;
+    }
   }
 }
 
