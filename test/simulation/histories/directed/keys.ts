@@ -3,6 +3,7 @@
  * May import: the simulation.
  */
 import { blockObject } from "../../../support/simulation/deployment.ts";
+import { CLIENT } from "../../../support/simulation/messages.ts";
 import { A, B, HOST_A, heldBy, SHARD, TWO_BLOCKS } from "../stage.ts";
 import type { Directed, Stage } from "./perform.ts";
 
@@ -30,6 +31,41 @@ export const releaseBeforeMessage: Directed = {
     await stage.pass(200);
     late.release();
     await stage.until(Promise.all([asked, released]));
+  },
+};
+
+/** A handle is released whose client has hung up, while a message of its request is under way. */
+export const releaseAfterHangUp: Directed = {
+  options: TWO,
+  async play(stage) {
+    const { scene } = stage;
+    const { late, asked } = await heldMessage(stage, "h");
+    scene.world.drop({ method: "allocate", kind: "answer", to: CLIENT.objectName }, { loss: "error" });
+    const released = scene.release("h");
+    await stage.pass(200);
+    late.release();
+    const [left, ended] = await stage.until(Promise.all([asked, released]));
+    stage.isAt(left.kind === "unknown", "nobody was told of the address");
+    await stage.pass(5_000);
+    const held = heldBy(scene, "h");
+    if (ended?.kind === "ok" && held.length > 0)
+      stage.found(`I4: ${held} is held after the release of its handle`);
+  },
+};
+
+/** One element of a batch cannot be stored; the others have nothing to do with it. */
+export const poisonedBatch: Directed = {
+  options: { pools: { default: { cidr: "10.0.0.0/28", blockSize: 28 } } },
+  expects: /^defect: reserve: cannot store REAL value/,
+  async play(stage) {
+    const { scene } = stage;
+    await stage.until(scene.allocate("a", { handle: "first" }));
+    const counts = [1, 1, 1.5, 1, 1, 1];
+    const asked = counts.map((v4, n) => scene.allocate("a", { handle: `h${n}`, v4 }));
+    const ended = await stage.until(Promise.all(asked));
+    const refused = ended.filter(({ kind }, n) => kind !== "ok" && counts[n] === 1).length;
+    stage.isAt(heldBy(scene, "h2").length === 0, "the poisoned element gets nothing");
+    if (refused > 0) stage.found(`liveness: ${refused} requests failed beside a poisoned one`);
   },
 };
 
