@@ -266,7 +266,11 @@ function textOf({ address, sequenceNumber }: Told): string {
   return `${address}#${sequenceNumber}`;
 }
 
-/** I15: a request that was definitely refused at its every try holds nothing, but what others were told of. */
+/**
+ * I15: a request that was definitely refused at its every try holds nothing, but what others were told of.
+ * The one exception (architecture, both families or none): two tries at once, in two instances of a Host; what
+ * one has created the other finds, and neither may take it back.
+ */
 function checkRefusals({ asked }: Scene, { blocks }: Snapshot): Finding[] {
   const told = new Set(
     asked.flatMap(({ ended }) =>
@@ -275,11 +279,19 @@ function checkRefusals({ asked }: Scene, { blocks }: Snapshot): Finding[] {
   );
   const byKey = Map.groupBy(asked, (ask) => `${ask.handle} ${ask.host}/${ask.key}`);
   return [...byKey].flatMap(([name, ofKey]) => {
-    if (!ofKey.every(isRefused)) return [];
+    if (!ofKey.every(isRefused) || isOfBothFamiliesAtOnce(ofKey)) return [];
     const held = blocks.flatMap((block) => block.held.filter((one) => `${one.handle} ${one.key}` === name));
     const untold = held.filter((one) => !told.has(`${one.address}#${one.sequenceNumber}`));
     return untold.map(({ address }) => `I15: ${name} was refused and holds ${address}`);
   });
+}
+
+function isOfBothFamiliesAtOnce(tries: readonly Asked[]): boolean {
+  const isOfBoth = tries.some(({ counts }) => counts[4] > 0 && counts[6] > 0);
+  const areAtOnce = tries.some((one) =>
+    tries.some((other) => one.begun < other.begun && other.begun < one.over),
+  );
+  return isOfBoth && areAtOnce;
 }
 
 function isRefused({ ended }: Asked): boolean {
