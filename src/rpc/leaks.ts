@@ -1,0 +1,261 @@
+/**
+ * What the parts of the leak collector ask each other: Sweep its Hosts, a Host its blocks and the Sweep. Types only.
+ * Rule: blocks own the truth; a Host judges, the Sweep paces and brakes, and each call may be repeated.
+ */
+
+import type { OrdinalRanges } from "../core/allocation.ts";
+import type { Rejection } from "../core/errors.ts";
+import type { AttachmentOutcome, LeakView } from "../core/leak-answers.ts";
+import type { NodeSighting } from "../core/leak-host.ts";
+import type { HoldReason } from "../core/leak-ledger.ts";
+import type { Standing } from "../core/leak-policy.ts";
+import type { ReportedWorkload } from "../core/leak-report.ts";
+import type { LeakKind, LeakSubject } from "../core/leak-subject.ts";
+import type { Result } from "../core/result.ts";
+import type { Author } from "./cluster.ts";
+
+/** Asks a block what a host holds there, for an audit. */
+export interface HoldingsRequest {
+  readonly block: string;
+  readonly host: string;
+  readonly cooldownMs: number;
+  /** The block's number at the last reading: if it still stands, the subjects are left out. */
+  readonly ifNumber?: number;
+}
+
+export interface HoldingsAnswer {
+  /** The block's counter; every hand-out, release and owner change moves it. */
+  readonly number: number;
+  readonly epoch: number;
+  readonly owner?: string;
+  /** Absent: the block was never written. */
+  readonly pool?: { readonly name: string; readonly incarnation: number };
+  /** Allocated to the host that asks, and to all others. */
+  readonly own: number;
+  readonly lent: number;
+  readonly cooling: number;
+  /** Absent: as at `ifNumber`. */
+  readonly subjects?: readonly LeakSubject[];
+}
+
+/** Frees addresses that are proven leaked, each only at its touch. */
+export interface ReleaseLeakedRequest {
+  readonly block: string;
+  readonly items: readonly { readonly address: string; readonly handle: string; readonly touch: number }[];
+  readonly cooldownMs: number;
+  readonly reserved?: OrdinalRanges;
+}
+
+export interface ReleaseLeakedAnswer {
+  /** In the order of the items. `released`: now, or by an earlier copy of this order. */
+  readonly answers: readonly ("released" | "moved_on")[];
+}
+
+export interface BlockLeakPort {
+  holdings(request: HoldingsRequest): Promise<HoldingsAnswer>;
+  releaseLeaked(request: ReleaseLeakedRequest): Promise<ReleaseLeakedAnswer>;
+}
+
+/** What an agent lists as living on its host. Units: milliseconds. */
+export interface WorkloadReport {
+  readonly host: string;
+  readonly incarnation: string;
+  readonly sequence: number;
+  readonly ageMs: number;
+  readonly complete: boolean;
+  readonly workloads: readonly ReportedWorkload[];
+}
+
+/** An address in use on a host that does not hold it. */
+export interface UnallocatedUseView {
+  readonly address: string;
+  /** `unknown`: its block did not answer, or there were too many to ask. */
+  readonly state: "free" | "cooling" | "allocated" | "reserved" | "not_in_any_pool" | "unknown";
+  readonly handle?: string;
+  /** The host that holds it by the service's word. */
+  readonly holder?: string;
+}
+
+export interface LeakCountsView {
+  readonly candidates: number;
+  readonly confirmed: number;
+  readonly held: number;
+}
+
+export interface ReportView {
+  /** When the report was taken in. Milliseconds since 1970. */
+  readonly observedAt: number;
+  /** False: the host's agent was replaced meanwhile, and the report was looked at no further. */
+  readonly accepted: boolean;
+  readonly addressesNotAllocated: readonly UnallocatedUseView[];
+  readonly leaks: LeakCountsView;
+  readonly nextReportWithinMs: number;
+}
+
+export interface AttachmentsRequest {
+  readonly host: string;
+  readonly network: string;
+  readonly validHandles: readonly string[];
+  readonly deadlineAt?: number;
+}
+
+export interface AttachmentsView {
+  readonly released: number;
+  readonly held: number;
+  readonly results: readonly AttachmentOutcome[];
+}
+
+/** The Sweep's visit. Units: milliseconds. */
+export interface AuditRequest {
+  readonly host: string;
+  /** Which sweep it belongs to; it names the visit in logs and figures. */
+  readonly sweep: number;
+  /** An audit that is no older will do: a host that reports is not audited twice. */
+  readonly ifOlderThanMs: number;
+  /** What the cluster said of the node; absent: no cluster is asked. */
+  readonly sighting?: NodeSighting;
+}
+
+export interface AuditAnswer {
+  /** `more`: the slice is over, the Host is to be visited again soon. `unknown`: nothing is known of such a host. */
+  readonly kind: "audited" | "fresh" | "more" | "unknown";
+  /** The whole host, as of its last audit. */
+  readonly figures: HostLeakFigures;
+  /** Calls of other objects that the visit made. */
+  readonly calls: number;
+}
+
+/** What one Host tells of its audits: all that status and metrics are made of. */
+export interface HostLeakFigures {
+  /** The last audit that read everything; 0: none yet. Milliseconds since 1970. */
+  readonly auditedAt: number;
+  readonly allocated: number;
+  readonly counts: LeakCountsView;
+  /** Suspicions by why they are held. */
+  readonly heldByReason: Readonly<Partial<Record<HoldReason, number>>>;
+  /** Allocations that could not be judged, by the source that did not answer, e.g. `report`. */
+  readonly unknownBySource: Readonly<Record<string, number>>;
+  /** Allocations that nobody can judge, by kind. */
+  readonly unauditable: Readonly<Partial<Record<LeakKind, number>>>;
+  readonly report: ReportStateView;
+  /** By pool; a pool that is gone drops out. */
+  readonly pools: Readonly<Record<string, HostPoolFigures>>;
+  readonly isGone: boolean;
+  /** The last failure of an audit, as a word; never an address or an attribute. */
+  readonly lastError?: { readonly at: number; readonly what: string };
+}
+
+export interface HostPoolFigures {
+  readonly allocated: number;
+  /** Held in blocks of other owners, or of none. */
+  readonly borrowed: number;
+  /** Blocks that the host owns. */
+  readonly blocks: number;
+  /** Candidates, and confirmed ones that are held. */
+  readonly candidates: number;
+  /** Released by the collector since the host was first audited; only rises. */
+  readonly reclaimed: number;
+}
+
+export interface ReportStateView {
+  readonly state: "fresh" | "stale" | "never";
+  readonly lastAt?: number;
+  readonly ageMs?: number;
+  readonly sequence?: number;
+  readonly complete?: boolean;
+  readonly workloads: number;
+  readonly addressesNotAllocated?: number;
+}
+
+/** One row of the ledger as it is listed. */
+export interface ListedLeak extends LeakView {
+  readonly host: string;
+  readonly pool?: string;
+  readonly attributes?: Readonly<Record<string, string>>;
+  readonly sequenceNumber: number;
+}
+
+export interface HostLeakPort {
+  reportWorkloads(
+    request: WorkloadReport,
+  ): Promise<Result<ReportView, Rejection<"host_unknown" | "report_out_of_order" | "incarnation_conflict">>>;
+  collectAttachments(
+    request: AttachmentsRequest,
+  ): Promise<Result<AttachmentsView, Rejection<"host_unknown" | "policy_unavailable">>>;
+  /** A slice of the audit of one host: judge, re-check, release, give back empty blocks, take down a lost host. */
+  audit(request: AuditRequest): Promise<AuditAnswer>;
+  /** How members of a handle stand that are on this host, by the evidence that it has. */
+  standings(request: {
+    readonly host: string;
+    readonly members: readonly { readonly address: string; readonly block: string; readonly touch: number }[];
+  }): Promise<{ readonly standings: readonly Standing[] }>;
+  /** The ledger in the order of addresses. */
+  leaks(request: { readonly host: string; readonly after?: string; readonly limit: number }): Promise<{
+    readonly leaks: readonly ListedLeak[];
+    readonly next?: string;
+  }>;
+}
+
+/** A Host asks before it releases; asked with nothing wanted, it only tells what is due. */
+export interface WeighRequest {
+  readonly host: string;
+  readonly due: number;
+  readonly wanted: number;
+  readonly isRemoved: boolean;
+  readonly isLost: boolean;
+  readonly figures: HostLeakFigures;
+}
+
+export interface WeighAnswer {
+  readonly granted: number;
+  readonly stop?: "paused" | "breaker_open" | "release_limit";
+}
+
+export interface GcView {
+  readonly state: "idle" | "running" | "paused" | "stuck" | "breaker_open";
+  readonly paused: boolean;
+  readonly pausedBy?: string;
+  readonly pauseReason?: string;
+  readonly sweep: number;
+  /** 0: no sweep has ended yet. Milliseconds since 1970, as all times here. */
+  readonly lastSweepAt: number;
+  readonly lastSweepMs?: number;
+  readonly oldestAuditMs: number;
+  readonly oldestAuditHost?: string;
+  /** Hosts that this sweep has still to visit. */
+  readonly backlogHosts: number;
+  readonly counts: LeakCountsView;
+  readonly releasedLastHour: number;
+  readonly hostsStale: number;
+  readonly hostsNeverReported: number;
+  readonly breaker: {
+    readonly open: boolean;
+    readonly openedAt?: number;
+    readonly scope?: string;
+    readonly confirmed?: number;
+    readonly limitPercent?: number;
+  };
+  readonly tick: {
+    readonly lastAt: number;
+    readonly nextAt?: number;
+    readonly overdue: boolean;
+    readonly source?: "cron" | "alarm" | "manual";
+  };
+  readonly lastError?: { readonly at: number; readonly what: string };
+}
+
+export interface SweepLeakPort {
+  weigh(request: WeighRequest): Promise<WeighAnswer>;
+  getGc(request: object): Promise<GcView>;
+  changeGc(request: { readonly paused?: boolean; readonly reason?: string } & Author): Promise<GcView>;
+  /** Begins a sweep of all hosts now, or goes on with the one that runs. */
+  startSweep(request: Author): Promise<{ readonly sweep: number }>;
+  acknowledge(
+    request: { readonly breakerOpenedAt: number } & Author,
+  ): Promise<Result<GcView, Rejection<"breaker_not_open">>>;
+  /** What each Host told last, by name: for metrics and for lists of leaks. */
+  hostFigures(request: { readonly after?: string; readonly limit: number }): Promise<{
+    readonly hosts: readonly { readonly host: string; readonly figures: HostLeakFigures }[];
+    readonly next?: string;
+  }>;
+}
