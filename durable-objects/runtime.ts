@@ -4,6 +4,7 @@
  */
 
 import type { Settings } from "../src/core/settings.ts";
+import type { ClusterSource } from "../src/gc/cluster-source.ts";
 import type { EndSignal } from "../src/platform/call.ts";
 import type { PolicySource } from "../src/rpc/policy-source.ts";
 import type { Ports } from "../src/rpc/ports.ts";
@@ -19,4 +20,6 @@ export interface Runtime {
   readonly ports: Ports;
   /** The policy under this process's or this object's lease. */
   readonly policy: PolicySource;
+  /** The cluster whose nodes the hosts are; absent: no cluster is asked. */
+  readonly cluster?: ClusterSource;
 }

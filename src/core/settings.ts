@@ -29,6 +29,8 @@ export interface Settings {
   readonly claimAheadMs: number;
   /** How long a Host gathers refusals before it tells Cluster of them, ms. */
   readonly refusalsMs: number;
+  /** How often the Sweep's own alarm stands in for a cron trigger, ms; 0: there is a cron trigger. */
+  readonly tickMs: number;
 }
 
 /** One machine: all objects share a clock and a process. */
@@ -46,6 +48,7 @@ export const LOCAL_SETTINGS: Settings = {
   figuresMs: 30_000,
   claimAheadMs: 100,
   refusalsMs: 10_000,
+  tickMs: 60_000,
 };
 
 /** Cloudflare: objects live on many machines. */
@@ -56,4 +59,5 @@ export const EDGE_SETTINGS: Settings = {
   indexShards: 16,
   laneBatches: 2,
   syncBeforeGroup: false,
+  tickMs: 0,
 };
