@@ -18,6 +18,7 @@ import { HostEnsure } from "./host-ensure.ts";
 import { HostExplain } from "./host-explain.ts";
 import { HostFigures } from "./host-figures.ts";
 import { HostLanes } from "./host-lanes.ts";
+import { HostLeaks } from "./host-leaks.ts";
 import { HostLooks } from "./host-looks.ts";
 import { HostMemory } from "./host-memory.ts";
 import { HostReadiness } from "./host-readiness.ts";
@@ -44,6 +45,8 @@ const NO_LABELS = {};
 const ROUNDS_MAX = 3;
 
 type Answer<T, E> = Promise<Result<T, E>>;
+type Request<M extends keyof rpc.HostPort> = Parameters<rpc.HostPort[M]>[0];
+type AnswerOf<M extends keyof rpc.HostPort> = ReturnType<rpc.HostPort[M]>;
 
 export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   readonly #store: Store;
@@ -51,6 +54,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   readonly #memory: HostMemory;
   readonly #context: HostContext;
   readonly #affinities: HostAffinities;
+  readonly #leaks: HostLeaks;
   readonly #readiness: HostReadiness;
   readonly #refusals: HostRefusals;
   readonly #removal: HostRemoval;
@@ -76,11 +80,13 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#refusals = new HostRefusals(this.#runtime);
     this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
     this.#removal = new HostRemoval(this.#context, this.#affinities, arm);
+    this.#leaks = new HostLeaks(this.#context, this.#affinities, arm);
   }
 
   async allocate(request: rpc.HostAllocateRequest): Answer<rpc.HostAllocateAnswer, rpc.AllocateRefusal> {
     this.#store.countCall("allocate");
     this.#name = request.host;
+    this.#leaks.heard();
     const may = this.#mayAllocate(request.host);
     return may.ok
       ? await this.#allocate(request, may.value, new HostLooks(this.#context))
@@ -90,6 +96,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async allocateMany({ host, items }: rpc.HostAllocateManyRequest): ReturnType<rpc.HostPort["allocateMany"]> {
     this.#store.countCall("allocateMany");
     this.#name = host;
+    this.#leaks.heard();
     const may = this.#mayAllocate(host);
     if (!may.ok) return this.#refused(may.error);
     const looks = new HostLooks(this.#context);
@@ -107,6 +114,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async assign(request: rpc.HostAssignRequest): Answer<rpc.HostAssignAnswer, rpc.AssignRefusal> {
     this.#store.countCall("assign");
     this.#name = request.host;
+    this.#leaks.heard();
     const { host } = request;
     if (this.#memory.isRemoving) return this.#refused(rejection("host_removing", { host }));
     const answer = await this.#inTurn(request, () => this.#assign(request));
@@ -116,6 +124,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async register(request: rpc.RegisterRequest): ReturnType<rpc.HostPort["register"]> {
     this.#store.countCall("register");
     this.#name = request.host;
+    this.#leaks.heard();
     const { host, labels, author } = request;
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       const before = this.#memory.registration;
@@ -160,6 +169,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async ensureBlocks(request: rpc.EnsureBlocksRequest): ReturnType<rpc.HostPort["ensureBlocks"]> {
     this.#store.countCall("ensureBlocks");
     this.#name = request.host;
+    this.#leaks.heard();
     const may = this.#mayAllocate(request.host);
     if (!may.ok) return this.#refused(may.error);
     const got = await new HostEnsure(this.#context, this.#affinities).ensure(request, may.value);
@@ -251,8 +261,37 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
       // Whatever failed, the alarm must live on: routes wait for this Host's word.
       this.#context.confirmations.arm();
     }
-    const pauseMs = await this.#removal.slice().catch(() => ALARM_RETRY_MS);
-    if (pauseMs !== undefined) this.#arm(this.#runtime.now() + pauseMs);
+    const left = await this.#removal.slice().catch(() => ALARM_RETRY_MS);
+    const audit = await this.#leaks.slice().catch(() => ALARM_RETRY_MS);
+    for (const pauseMs of [left, audit]) if (pauseMs !== undefined) this.#arm(this.#runtime.now() + pauseMs);
+  }
+
+  async reportWorkloads(request: Request<"reportWorkloads">): AnswerOf<"reportWorkloads"> {
+    this.#store.countCall("reportWorkloads");
+    this.#name = request.host;
+    return await this.#leaks.reportWorkloads(request);
+  }
+
+  async collectAttachments(request: Request<"collectAttachments">): AnswerOf<"collectAttachments"> {
+    this.#store.countCall("collectAttachments");
+    this.#name = request.host;
+    return await this.#leaks.collectAttachments(request);
+  }
+
+  async audit(request: Request<"audit">): AnswerOf<"audit"> {
+    this.#store.countCall("audit");
+    this.#name = request.host;
+    return await this.#leaks.audit(request);
+  }
+
+  async standings(request: Request<"standings">): AnswerOf<"standings"> {
+    this.#store.countCall("standings");
+    return await this.#leaks.standings(request);
+  }
+
+  async leaks(request: Request<"leaks">): AnswerOf<"leaks"> {
+    this.#store.countCall("leaks");
+    return await this.#leaks.leaks(request);
   }
 
   async counters(): Promise<Counters> {
@@ -393,6 +432,9 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
       ...(incarnation === undefined ? {} : { incarnation }),
       ipv4: await figures.ofFamily(4, labels),
       ipv6: await figures.ofFamily(6, labels),
+      report: this.#leaks.report(),
+      leaks: this.#leaks.counts(),
+      tunnels: this.#leaks.tunnels(),
       refusals: this.#memory.refusals(now),
       registeredAt,
       ...(gone === undefined ? {} : { removingSince: gone.since }),

@@ -7,6 +7,7 @@ import type { Attributes } from "../../src/core/allocation.ts";
 import type { Family } from "../../src/core/errors.ts";
 import { invariant } from "../../src/core/invariant.ts";
 import type { Author } from "../../src/rpc/cluster.ts";
+import { LEAK_TABLES } from "./host-leak-rows.ts";
 import type { Migrations, SqlRow, Store } from "./store.ts";
 
 export const HOST_MIGRATIONS: Migrations = [
@@ -41,6 +42,7 @@ export const HOST_MIGRATIONS: Migrations = [
      ) STRICT`,
     "INSERT INTO tally SELECT family, count(*) FROM affinities GROUP BY family",
   ],
+  LEAK_TABLES,
 ];
 
 /** What a host said of itself. Units: milliseconds since 1970. */

@@ -7,6 +7,7 @@ import type { OwnerSlot } from "../core/block-messages.ts";
 import type { Considered, Family, Rejection, Shortfall } from "../core/errors.ts";
 import type { Result } from "../core/result.ts";
 import type { Author } from "./cluster.ts";
+import type { HostLeakPort, LeakCountsView, ReportStateView } from "./leaks.ts";
 
 export interface FamilyWish {
   readonly count: number;
@@ -176,6 +177,14 @@ export interface HostFamilyView {
   readonly available: number;
 }
 
+/** A tunnel address that the host holds. */
+export interface TunnelView {
+  /** `ipip`, `vxlan`, `wireguard`; `other` where its attributes do not say. */
+  readonly kind: string;
+  readonly address: string;
+  readonly handle: string;
+}
+
 export interface HostView {
   readonly name: string;
   readonly kind: "host" | "virtual";
@@ -184,6 +193,11 @@ export interface HostView {
   readonly incarnation?: string;
   readonly ipv4: HostFamilyView;
   readonly ipv6: HostFamilyView;
+  /** What its agent reported last. */
+  readonly report: ReportStateView;
+  readonly leaks: LeakCountsView;
+  /** As of the last reading of its blocks. */
+  readonly tunnels: readonly TunnelView[];
   readonly refusals: { readonly last10Minutes: number; readonly lastCode?: string; readonly lastAt?: number };
   readonly registeredAt: number;
   /** Present while the host is being removed. */
@@ -303,7 +317,7 @@ export interface SettleBlockAnswer {
   readonly kind: "settled" | "unsettled";
 }
 
-export interface HostPort {
+export interface HostPort extends HostLeakPort {
   allocate(request: HostAllocateRequest): Promise<Result<HostAllocateAnswer, AllocateRefusal>>;
   /** The outcome of each item, in their order; one search for them all where they meet the same. */
   allocateMany(

@@ -1,0 +1,87 @@
+/**
+ * What an audit asks a Kubernetes API server: the pods of the node, then pods by name before a release.
+ * May import: core, rpc. Rule: where a cluster is asked, nothing goes that it did not call absent.
+ */
+import type { Evidence } from "../src/core/leak-evidence.ts";
+import { type ClusterView, kubernetesEvidence } from "../src/core/leak-kubernetes.ts";
+import { type LeakKind, type LeakSubject, namedOwners, nameIn } from "../src/core/leak-subject.ts";
+import { type HostContext, once } from "./host-context.ts";
+import type { Runtime } from "./runtime.ts";
+
+type ClusterSource = NonNullable<Runtime["cluster"]>;
+type PodsLook = Awaited<ReturnType<ClusterSource["podsOn"]>>;
+
+/** How long one look may take in all, ms; each request has its own end. */
+const LOOK_MS = 60_000;
+/** Pods that are read by name in one audit. */
+const PODS_MAX = 100;
+/** What a cluster can call absent; of other kinds it does not speak. */
+const KINDS: ReadonlySet<LeakKind> = new Set(["workload", "vm"]);
+
+export class ClusterLooks {
+  readonly #host: HostContext;
+  readonly #source: ClusterSource;
+  readonly #nextCount: (takenAt: number) => number;
+  readonly #evidence: Evidence[] = [];
+  /** Requests that were sent. */
+  requests = 0;
+  /** A look had no answer, or was cut short. */
+  hasFailed = false;
+
+  /** `nextCount` numbers the looks: rising, also when the clock does not. */
+  constructor(host: HostContext, source: ClusterSource, nextCount: (takenAt: number) => number) {
+    this.#host = host;
+    this.#source = source;
+    this.#nextCount = nextCount;
+  }
+
+  get evidence(): readonly Evidence[] {
+    return this.#evidence;
+  }
+
+  /** Lists the pods of the host's node. */
+  async atNode(node: string): Promise<void> {
+    await this.#look(() => this.#source.podsOn(node), "host");
+  }
+
+  /** Reads the pods that own the given addresses, wherever they may run. */
+  async atOwners(subjects: readonly LeakSubject[]): Promise<void> {
+    const named = new Map<string, { readonly namespace: string; readonly pod: string }>();
+    for (const subject of subjects) {
+      const owners = namedOwners(subject).map(({ namespace, pod }) => ({ namespace, pod }));
+      if (named.size + owners.length > PODS_MAX) break;
+      for (const owner of owners) named.set(nameIn(owner.namespace, owner.pod), owner);
+    }
+    if (named.size === 0) return;
+    const names = [...named.values()];
+    await this.#look(() => this.#source.readPods(names), "cluster", new Set(named.keys()));
+  }
+
+  /** Whether the last look that speaks of an address called it absent everywhere. */
+  callsAbsent(subject: LeakSubject, kind: LeakKind): boolean {
+    if (!KINDS.has(kind)) return true;
+    const words = this.#evidence.map((one) => one.says(subject, kind)).filter((word) => word !== "silent");
+    return words.at(-1) === "absent";
+  }
+
+  async #look(ask: () => Promise<PodsLook>, scope: ClusterView["scope"], read?: ReadonlySet<string>) {
+    const said = await once(this.#host, ask, LOOK_MS);
+    if (said.kind !== "answered") {
+      this.hasFailed = true;
+      return;
+    }
+    const { takenAt, complete, pods, unreadable, machines, requests } = said.value;
+    this.requests += requests;
+    if (!complete) this.hasFailed = true;
+    const view: ClusterView = {
+      complete,
+      scope,
+      pods,
+      unreadable,
+      ...(read === undefined ? {} : { read }),
+      ...(machines === undefined ? {} : { machines }),
+    };
+    const mark = { generation: 0, sequence: this.#nextCount(takenAt), takenAt };
+    this.#evidence.push(kubernetesEvidence(mark, view));
+  }
+}

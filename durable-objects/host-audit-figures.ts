@@ -1,0 +1,106 @@
+/**
+ * What a Host tells of its audits: counts by state, by reason, by source, by kind, by pool.
+ * May import: core, rpc. Rule: made of the last audit and the ledger; nothing is asked for it.
+ */
+import { leakCounts, leakState } from "../src/core/leak-answers.ts";
+import type { HoldReason } from "../src/core/leak-ledger.ts";
+import type { Judged } from "../src/core/leak-policy.ts";
+import type { LeakKind } from "../src/core/leak-subject.ts";
+import type { HostLeakFigures, HostPoolFigures, ReportStateView } from "../src/rpc/leaks.ts";
+import type { Holding } from "./host-audit-holdings.ts";
+import type { LeakRow, Place } from "./storage/host-leak-rows.ts";
+
+/** All that figures are made of. */
+export interface FigureFacts {
+  readonly host: string;
+  readonly auditedAt: number;
+  readonly holdings: readonly Holding[];
+  /** The last judgement, if there was one since the Host woke. */
+  readonly judged: readonly Judged[];
+  readonly rows: readonly LeakRow[];
+  readonly report: ReportStateView;
+  readonly hasKubernetes: boolean;
+  readonly reclaimed: ReadonlyMap<string, number>;
+  /** Names of the pools there are; absent: not known, then none drops out. */
+  readonly pools?: ReadonlySet<string>;
+  readonly isGone: boolean;
+  readonly lastError?: { readonly at: number; readonly what: string };
+}
+
+export function figuresOf(facts: FigureFacts): HostLeakFigures {
+  const { auditedAt, holdings, judged, rows, report, isGone, lastError } = facts;
+  const suspicions = rows.map(({ suspicion }) => suspicion);
+  const held = suspicions.filter((row) => leakState(row) === "held");
+  const unknown = judged.filter(({ standing }) => standing === "unknown");
+  const exempt = judged.filter(({ standing }) => standing === "exempt");
+  return {
+    auditedAt,
+    allocated: holdings.reduce((sum, { answer }) => sum + answer.own, 0),
+    counts: leakCounts(suspicions),
+    heldByReason: tally<HoldReason>(held.flatMap((row) => row.held ?? [])),
+    unknownBySource: tally(unknown.flatMap((one) => sourceOf(one, facts.hasKubernetes) ?? [])),
+    unauditable: tally<LeakKind>(exempt.map(({ kind }) => kind)),
+    report,
+    pools: poolsOf(facts),
+    isGone,
+    ...(lastError === undefined ? {} : { lastError }),
+  };
+}
+
+/** Tells how the host's agent reports. Units: milliseconds. */
+export function reportState(
+  last: (Place & { readonly count: number }) | undefined,
+  now: number,
+  staleMs: number,
+  addressesNotAllocated: number | undefined,
+): ReportStateView {
+  if (last === undefined) return { state: "never", workloads: 0 };
+  const { takenAt, sequence, complete, count } = last;
+  return {
+    state: now - takenAt <= staleMs ? "fresh" : "stale",
+    lastAt: takenAt,
+    ageMs: Math.max(0, now - takenAt),
+    sequence,
+    complete,
+    workloads: count,
+    ...(addressesNotAllocated === undefined ? {} : { addressesNotAllocated }),
+  };
+}
+
+/** Which source did not say how something is; none: it did, and the allocation is too young. */
+function sourceOf({ kind, why }: Judged, hasKubernetes: boolean): string | undefined {
+  if (why === undefined || why === "too_young") return undefined;
+  // Only a cluster can judge a machine.
+  return why === "unreadable" || kind === "vm" || hasKubernetes ? "kubernetes" : "report";
+}
+
+function poolsOf({ host, holdings, rows, reclaimed, pools }: FigureFacts): Record<string, HostPoolFigures> {
+  const figures = new Map<string, HostPoolFigures>();
+  const add = (pool: string | undefined, more: Partial<HostPoolFigures>): void => {
+    if (pool === undefined || pools?.has(pool) === false) return;
+    const sum = figures.get(pool) ?? { allocated: 0, borrowed: 0, blocks: 0, candidates: 0, reclaimed: 0 };
+    figures.set(pool, {
+      allocated: sum.allocated + (more.allocated ?? 0),
+      borrowed: sum.borrowed + (more.borrowed ?? 0),
+      blocks: sum.blocks + (more.blocks ?? 0),
+      candidates: sum.candidates + (more.candidates ?? 0),
+      reclaimed: sum.reclaimed + (more.reclaimed ?? 0),
+    });
+  };
+  for (const { answer } of holdings) {
+    const { own, owner, pool } = answer;
+    const isOwner = owner === host;
+    add(pool?.name, { allocated: own, borrowed: isOwner ? 0 : own, blocks: isOwner ? 1 : 0 });
+  }
+  for (const { suspicion, pool } of rows) {
+    if (leakState(suspicion) !== "confirmed") add(pool, { candidates: 1 });
+  }
+  for (const [pool, addresses] of reclaimed) add(pool, { reclaimed: addresses });
+  return Object.fromEntries(figures);
+}
+
+function tally<K extends string>(names: readonly K[]): Partial<Record<K, number>> & Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts as Partial<Record<K, number>> & Record<string, number>;
+}
