@@ -60,9 +60,14 @@ export async function untilFaulty(client: Client): Promise<void> {
   throw new Error("no call meets a fault");
 }
 
-/** Moves the clock of all objects; alarms keep to the real one. */
+/** Moves the clock of all objects; alarms keep to the real one, unless the service was started otherwise. */
 export async function setClock(client: Client, offsetMs: number): Promise<void> {
   await client.must("POST", "/test/clock", { offsetMs });
+}
+
+/** Holds the clock of all objects at a time, until it is set again: what lasts shows no time then. */
+export async function holdClock(client: Client, heldAt: number): Promise<void> {
+  await client.must("POST", "/test/clock", { offsetMs: heldAt - Date.now(), heldAt });
 }
 
 /** Waits until no object waits for an answer of another; what is due later is not waited for. */

@@ -12,24 +12,26 @@ import { productionRuntime } from "../../durable-objects/production.ts";
 import { refusalOf } from "../../durable-objects/refusal.ts";
 import type { Runtime } from "../../durable-objects/runtime.ts";
 import type { Counters } from "../../durable-objects/storage/store.ts";
+import { SweepObject } from "../../durable-objects/sweep.ts";
 import { LOCAL_SETTINGS, type Settings } from "../../src/core/settings.ts";
 import { createFetch } from "../../src/http/worker.ts";
 import type { PolicySource } from "../../src/rpc/policy-source.ts";
 import type { Ports } from "../../src/rpc/ports.ts";
 import type { CountersAnswer, Fault, ObjectCall } from "./control.ts";
 
-export { SweepObject } from "../../durable-objects/sweep.ts";
-
 interface Counting {
   counters(): Counters | Promise<Counters>;
 }
 
-type TestEnv = Env & { readonly TEST_SETTINGS?: string };
+/** TEST_ALARMS=moved: alarms are set by the clock that a test has moved; else they keep to the real one. */
+type TestEnv = Env & { readonly TEST_SETTINGS?: string; readonly TEST_ALARMS?: string };
 
 type ObjectKind = keyof Ports;
 
 /** All objects of bare workerd live in one process, so these are seen by all of them. */
 let clockOffsetMs = 0;
+/** While a test holds the clock: what it shows. */
+let heldAt: number | undefined;
 let faults: { readonly fault: Fault; left: number }[] = [];
 let policy: PolicySource | undefined;
 const sent: Record<string, number> = {};
@@ -46,10 +48,13 @@ function settingsOf(env: TestEnv): Settings {
   return { ...LOCAL_SETTINGS, ...given };
 }
 
+function now(): number {
+  return heldAt ?? Date.now() + clockOffsetMs;
+}
+
 function testRuntime(env: TestEnv): Runtime {
   const base = productionRuntime(env);
   const settings = settingsOf(env);
-  const now = (): number => Date.now() + clockOffsetMs;
   const ports = watched(base.ports, base.sleep);
   policy ??= new PolicyCache({
     cluster: () => ports.cluster(),
@@ -76,7 +81,7 @@ function watched(ports: Ports, sleep: Runtime["sleep"]): Ports {
     handleIndex: (handle) => watch("handleIndex", ports.handleIndex(handle)),
     handleIndexShard: (shard) => watch("handleIndex", ports.handleIndexShard(shard)),
     cluster: () => watch("cluster", ports.cluster()),
-    sweep: () => ports.sweep(),
+    sweep: () => watch("sweep", ports.sweep()),
   };
 }
 
@@ -125,14 +130,23 @@ function lost(name: string): Error {
 /** What callers are told of an object that a test ends, with all that it has under way. */
 const ENDED = "ended by a test";
 
-function register(kind: ObjectKind, ctx: DurableObjectState, object: Counting): void {
+function register(kind: ObjectKind, ctx: DurableObjectState, env: TestEnv, object: Counting): void {
   living.set(ctx.id.toString(), { kind, object });
+  if (env.TEST_ALARMS === "moved") moveAlarms(ctx.storage);
+}
+
+/** An alarm that is due in a second by the moved clock is due in a second. */
+function moveAlarms(storage: DurableObjectStorage): void {
+  const setAlarm = storage.setAlarm.bind(storage);
+  const moved: DurableObjectStorage["setAlarm"] = (at, options) =>
+    setAlarm(Number(at) - now() + Date.now(), options);
+  Object.defineProperty(storage, "setAlarm", { value: moved });
 }
 
 class TestBlock extends BlockObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("block", ctx, this);
+    register("block", ctx, env, this);
   }
 
   endNow(): void {
@@ -143,7 +157,7 @@ class TestBlock extends BlockObject {
 class TestHost extends HostObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("host", ctx, this);
+    register("host", ctx, env, this);
   }
 
   endNow(): void {
@@ -154,7 +168,7 @@ class TestHost extends HostObject {
 class TestPool extends PoolObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("pool", ctx, this);
+    register("pool", ctx, env, this);
   }
 
   endNow(): void {
@@ -165,7 +179,7 @@ class TestPool extends PoolObject {
 class TestHandleIndex extends HandleIndexObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("handleIndex", ctx, this);
+    register("handleIndex", ctx, env, this);
   }
 
   endNow(): void {
@@ -176,7 +190,19 @@ class TestHandleIndex extends HandleIndexObject {
 class TestCluster extends ClusterObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
-    register("cluster", ctx, this);
+    register("cluster", ctx, env, this);
+  }
+
+  endNow(): void {
+    this.ctx.abort(ENDED);
+  }
+}
+
+/** What it does, it does over time: its alarms keep to the moved clock always. */
+class TestSweep extends SweepObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env, testRuntime(env));
+    register("sweep", ctx, { ...env, TEST_ALARMS: "moved" }, this);
   }
 
   endNow(): void {
@@ -190,6 +216,7 @@ export {
   TestHandleIndex as HandleIndexObject,
   TestHost as HostObject,
   TestPool as PoolObject,
+  TestSweep as SweepObject,
 };
 
 async function countersOfAll(): Promise<CountersAnswer> {
@@ -221,9 +248,10 @@ async function control(request: Request, env: Env): Promise<Response | undefined
     case "GET /test/counters":
       return Response.json(await countersOfAll());
     case "POST /test/clock": {
-      const { offsetMs } = (await request.json()) as { offsetMs: number };
+      const { offsetMs, heldAt: at } = (await request.json()) as { offsetMs: number; heldAt?: number };
       clockOffsetMs = offsetMs;
-      return Response.json({ now: Date.now() + clockOffsetMs });
+      heldAt = at;
+      return Response.json({ now: now() });
     }
     case "POST /test/faults": {
       const given = (await request.json()) as { faults: Fault[] };
