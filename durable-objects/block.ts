@@ -10,6 +10,7 @@ import { allocateAll, reuse, traceKey, type Uncounted, undo } from "../src/core/
 import { auditBlock } from "../src/core/block-audit.ts";
 import { countBlock, countRoom } from "../src/core/block-counts.ts";
 import { inspect } from "../src/core/block-inspect.ts";
+import { holdings, releaseLeaked } from "../src/core/block-leaks.ts";
 import { changeOwner, updateOwners } from "../src/core/block-owners.ts";
 import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
 import { noteBorrowed } from "../src/core/block-routes.ts";
@@ -136,6 +137,18 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
   async audit(request: rpc.BlockAuditRequest): Promise<rpc.BlockAudit> {
     this.#store.countCall("audit");
     return auditBlock(this.#read(request.block), request, this.#runtime.now());
+  }
+
+  async holdings(request: rpc.HoldingsRequest): Promise<rpc.HoldingsAnswer> {
+    this.#store.countCall("holdings");
+    return holdings(this.#read(request.block), request);
+  }
+
+  async releaseLeaked(request: rpc.ReleaseLeakedRequest): Promise<rpc.ReleaseLeakedAnswer> {
+    this.#store.countCall("releaseLeaked");
+    const policy = { reserved: request.reserved ?? [], cooldownMs: request.cooldownMs };
+    const answers = this.#release(request.block, policy, (draft) => releaseLeaked(draft, request.items));
+    return { answers };
   }
 
   /** Tells the Pool what it has not heard: which addresses are lent, and that the block has retired. */

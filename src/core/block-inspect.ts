@@ -30,6 +30,7 @@ export function inspect(draft: BlockDraft, { address: text, policy }: InspectReq
 }
 
 function pastTenure(tenure: EndedTenure): PastTenure {
-  const { host, handle, attributes, allocatedAt, releasedAt, sequenceNumber } = tenure;
-  return { host, handle, attributes, allocatedAt, releasedAt, sequenceNumber };
+  const { host, handle, attributes, allocatedAt, releasedAt, releasedBy, sequenceNumber } = tenure;
+  const told = { host, handle, attributes, allocatedAt, releasedAt, sequenceNumber };
+  return releasedBy === undefined ? told : { ...told, releasedBy };
 }

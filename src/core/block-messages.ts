@@ -298,6 +298,8 @@ export interface PastTenure {
   readonly attributes: Attributes;
   readonly allocatedAt: number;
   readonly releasedAt: number;
+  /** Absent: a caller, or a tenure that ended before this was noted. */
+  readonly releasedBy?: "collector";
   readonly sequenceNumber: number;
 }
 

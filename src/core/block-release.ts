@@ -16,17 +16,17 @@ import type {
   ReleaseHandleRequest,
 } from "./block-messages.ts";
 import { containsAddress, ordinalOf } from "./cidr.ts";
-import { type EndedTenure, freeAt, type OrdinalRow, pastOf } from "./ordinal.ts";
+import { type EndedTenure, type Ending, freeAt, type OrdinalRow, pastOf } from "./ordinal.ts";
 import { isReleasedBy } from "./owners.ts";
 
 /** Ends the tenure of an allocated address: it cools from now on. */
-export function end(draft: BlockDraft, row: OrdinalRow): OrdinalRow {
+export function end(draft: BlockDraft, row: OrdinalRow, ending: Ending = {}): OrdinalRow {
   const tenure = row.current;
   if (tenure === undefined) return row;
   const number = draft.nextNumber();
   // The block's time is never earlier than any time it stored, so no older release lies after this.
   const { attempt: _over, ...kept } = tenure;
-  const ended: EndedTenure = { ...kept, releasedAt: draft.now, freedAt: number };
+  const ended: EndedTenure = { ...kept, releasedAt: draft.now, freedAt: number, ...ending };
   const age = {
     inFlightMs: draft.times.untilMs + 2 * draft.times.skewMs,
     spentKeyMs: draft.times.spentKeyMs,

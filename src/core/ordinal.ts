@@ -25,9 +25,15 @@ export interface Tenure {
 }
 
 /** A tenure that has ended. `freedAt` orders the queue of free addresses. */
-export interface EndedTenure extends Tenure {
+export interface EndedTenure extends Tenure, Ending {
   readonly releasedAt: number;
   readonly freedAt: number;
+}
+
+/** How a tenure ended where no caller released it; `touch`: the last one, by which it was judged leaked. */
+export interface Ending {
+  readonly releasedBy?: "collector";
+  readonly touch?: number;
 }
 
 /**

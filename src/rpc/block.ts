@@ -29,11 +29,13 @@ import type {
   UpdateOwnersAnswer,
   UpdateOwnersRequest,
 } from "../core/block-messages.ts";
+import type { BlockLeakPort } from "./leaks.ts";
 
 export type * from "../core/block-audit.ts";
+export type * from "../core/block-leaks.ts";
 export type * from "../core/block-messages.ts";
 
-export interface BlockPort {
+export interface BlockPort extends BlockLeakPort {
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
   releaseAffinity(request: ReleaseAffinityRequest): Promise<ReleaseAffinityAnswer>;
   allocate(request: AllocateRequest): Promise<{ readonly outcomes: readonly AllocateOutcome[] }>;

@@ -3,53 +3,23 @@
  * Rule: blocks own the truth; a Host judges, the Sweep paces and brakes, and each call may be repeated.
  */
 
-import type { OrdinalRanges } from "../core/allocation.ts";
+import type {
+  HoldingsAnswer,
+  HoldingsRequest,
+  ReleaseLeakedAnswer,
+  ReleaseLeakedRequest,
+} from "../core/block-leaks.ts";
 import type { Rejection } from "../core/errors.ts";
 import type { AttachmentOutcome, LeakView } from "../core/leak-answers.ts";
 import type { NodeSighting } from "../core/leak-host.ts";
 import type { HoldReason } from "../core/leak-ledger.ts";
 import type { Standing } from "../core/leak-policy.ts";
 import type { ReportedWorkload } from "../core/leak-report.ts";
-import type { LeakKind, LeakSubject } from "../core/leak-subject.ts";
+import type { LeakKind } from "../core/leak-subject.ts";
 import type { Result } from "../core/result.ts";
 import type { Author } from "./cluster.ts";
 
-/** Asks a block what a host holds there, for an audit. */
-export interface HoldingsRequest {
-  readonly block: string;
-  readonly host: string;
-  readonly cooldownMs: number;
-  /** The block's number at the last reading: if it still stands, the subjects are left out. */
-  readonly ifNumber?: number;
-}
-
-export interface HoldingsAnswer {
-  /** The block's counter; every hand-out, release and owner change moves it. */
-  readonly number: number;
-  readonly epoch: number;
-  readonly owner?: string;
-  /** Absent: the block was never written. */
-  readonly pool?: { readonly name: string; readonly incarnation: number };
-  /** Allocated to the host that asks, and to all others. */
-  readonly own: number;
-  readonly lent: number;
-  readonly cooling: number;
-  /** Absent: as at `ifNumber`. */
-  readonly subjects?: readonly LeakSubject[];
-}
-
-/** Frees addresses that are proven leaked, each only at its touch. */
-export interface ReleaseLeakedRequest {
-  readonly block: string;
-  readonly items: readonly { readonly address: string; readonly handle: string; readonly touch: number }[];
-  readonly cooldownMs: number;
-  readonly reserved?: OrdinalRanges;
-}
-
-export interface ReleaseLeakedAnswer {
-  /** In the order of the items. `released`: now, or by an earlier copy of this order. */
-  readonly answers: readonly ("released" | "moved_on")[];
-}
+export type * from "../core/block-leaks.ts";
 
 export interface BlockLeakPort {
   holdings(request: HoldingsRequest): Promise<HoldingsAnswer>;
