@@ -16,6 +16,8 @@ export interface PodsLook {
   readonly machines?: MachineFacts;
   /** Requests that it took. */
   readonly requests: number;
+  /** Why something could not be read, as a word for operators: the first reason. */
+  readonly what?: string;
 }
 
 export type NodeLook = "found" | "not_found" | "unreadable";
@@ -29,8 +31,14 @@ export type NodesPage =
 
 export interface ClusterSource {
   podsOn(node: string): Promise<PodsLook>;
-  /** Reads each pod by its name, in the whole cluster; for a re-check right before a release. */
-  readPods(names: readonly { readonly namespace: string; readonly pod: string }[]): Promise<PodsLook>;
+  /**
+   * Reads each pod by its name, in the whole cluster; for a re-check right before a release.
+   * `machines: false`: none of them is a machine's, so machines need not be listed.
+   */
+  readPods(
+    names: readonly { readonly namespace: string; readonly pod: string }[],
+    options?: { readonly machines?: boolean },
+  ): Promise<PodsLook>;
   readNode(node: string): Promise<NodeLook>;
   /** `cursor` as a page before gave it; absent: from the beginning. */
   listNodes(cursor?: string): Promise<NodesPage>;
