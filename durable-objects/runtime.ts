@@ -4,8 +4,8 @@
  */
 
 import type { Settings } from "../src/core/settings.ts";
-import type { ClusterSource } from "../src/gc/cluster-source.ts";
 import type { EndSignal } from "../src/platform/call.ts";
+import type { ClusterSource } from "../src/rpc/cluster-source.ts";
 import type { PolicySource } from "../src/rpc/policy-source.ts";
 import type { Ports } from "../src/rpc/ports.ts";
 

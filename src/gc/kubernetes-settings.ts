@@ -2,7 +2,7 @@
  * The Kubernetes source of a deployment, made from its variables, its secret and its bindings.
  * May import: gc. Rule: settings that are wrong make a source that can read nothing, never none at all.
  */
-import type { ClusterSource, PodsLook } from "./cluster-source.ts";
+import type { ClusterSource, PodsLook } from "../rpc/cluster-source.ts";
 import { kubernetesSource } from "./kubernetes.ts";
 import { apiAddress, type Fetch } from "./kubernetes-client.ts";
 import { MachinesMemory } from "./kubernetes-machines.ts";

@@ -4,7 +4,7 @@
  */
 import type { MachineFacts, PodFact } from "../core/leak-kubernetes.ts";
 import { nameIn } from "../core/leak-subject.ts";
-import type { ClusterSource, NodeLook, NodesPage, PodsLook } from "./cluster-source.ts";
+import type { ClusterSource, NodeLook, NodesPage, PodsLook } from "../rpc/cluster-source.ts";
 import { apiAddress, BAD_REQUEST, type KubernetesAccess, Look, type Question } from "./kubernetes-client.ts";
 import { KUBERNETES_LIMITS, type KubernetesLimits } from "./kubernetes-limits.ts";
 import { listAll, MALFORMED } from "./kubernetes-lists.ts";
