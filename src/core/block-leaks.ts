@@ -79,7 +79,7 @@ function subjectsOf(draft: BlockDraft, host: string): LeakSubject[] {
 
 function subjectOf(draft: BlockDraft, { ordinal, number, at, current }: OrdinalRow): LeakSubject | undefined {
   if (current === undefined) return undefined;
-  const { host, handle, use, attributes, alternateAttributes, leakCollection } = current;
+  const { host, handle, use, attributes, alternateAttributes, leakCollection, sequenceNumber } = current;
   return {
     address: addressText(draft, ordinal),
     block: draft.header?.block ?? formatCidr(draft.cidr),
@@ -91,6 +91,7 @@ function subjectOf(draft: BlockDraft, { ordinal, number, at, current }: OrdinalR
     leakCollection,
     touch: number,
     touchedAt: at,
+    sequenceNumber,
   };
 }
 

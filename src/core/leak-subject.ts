@@ -21,7 +21,11 @@ export type LeakSubject = Pick<
   | "alternateAttributes"
   | "leakCollection"
   | "touch"
-> & { readonly touchedAt: number };
+> & {
+  readonly touchedAt: number;
+  /** Number of the allocation, with which clients guard a release. */
+  readonly sequenceNumber?: number;
+};
 
 /** `reserved`: set aside on Windows hosts by an earlier system; it goes with its block. */
 export type LeakKind = "workload" | "vm" | "tunnel" | "load_balancer" | "reserved" | "external";
