@@ -4,7 +4,7 @@
  */
 import type { Evidence } from "../src/core/leak-evidence.ts";
 import { type ClusterView, kubernetesEvidence } from "../src/core/leak-kubernetes.ts";
-import { type LeakKind, type LeakSubject, namedOwners, nameIn } from "../src/core/leak-subject.ts";
+import { kindOf, type LeakKind, type LeakSubject, namedOwners, nameIn } from "../src/core/leak-subject.ts";
 import { type HostContext, once } from "./host-context.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -27,6 +27,8 @@ export class ClusterLooks {
   requests = 0;
   /** A look had no answer, or was cut short. */
   hasFailed = false;
+  /** Why, in the cluster's words. */
+  what: string | undefined;
 
   /** `nextCount` numbers the looks: rising, also when the clock does not. */
   constructor(host: HostContext, source: ClusterSource, nextCount: (takenAt: number) => number) {
@@ -48,13 +50,19 @@ export class ClusterLooks {
   async atOwners(subjects: readonly LeakSubject[]): Promise<void> {
     const named = new Map<string, { readonly namespace: string; readonly pod: string }>();
     for (const subject of subjects) {
+      // A machine's pods come and go; it was looked for with the pods of the node.
+      if (kindOf(subject) !== "workload") continue;
       const owners = namedOwners(subject).map(({ namespace, pod }) => ({ namespace, pod }));
       if (named.size + owners.length > PODS_MAX) break;
       for (const owner of owners) named.set(nameIn(owner.namespace, owner.pod), owner);
     }
     if (named.size === 0) return;
     const names = [...named.values()];
-    await this.#look(() => this.#source.readPods(names), "cluster", new Set(named.keys()));
+    await this.#look(
+      () => this.#source.readPods(names, { machines: false }),
+      "cluster",
+      new Set(named.keys()),
+    );
   }
 
   /** Whether the last look that speaks of an address called it absent everywhere. */
@@ -70,7 +78,8 @@ export class ClusterLooks {
       this.hasFailed = true;
       return;
     }
-    const { takenAt, complete, pods, unreadable, machines, requests } = said.value;
+    const { takenAt, complete, pods, unreadable, machines, requests, what } = said.value;
+    this.what ??= what;
     this.requests += requests;
     if (!complete) this.hasFailed = true;
     const view: ClusterView = {

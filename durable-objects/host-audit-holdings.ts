@@ -3,8 +3,7 @@
  * May import: core, rpc, storage. Rule: nothing is released of a block that was not read in the same audit.
  */
 import type { LeakSubject } from "../src/core/leak-subject.ts";
-import type { BlockPort } from "../src/rpc/block.ts";
-import type { BlockLeakPort, HoldingsAnswer } from "../src/rpc/leaks.ts";
+import type { HoldingsAnswer } from "../src/rpc/block.ts";
 import { again, type HostContext } from "./host-context.ts";
 import { readLeft } from "./storage/host-rows.ts";
 
@@ -90,7 +89,7 @@ export class HostHoldings {
     const wasVisited = memory.isVisited(block);
     const known = before === undefined ? {} : { ifNumber: before.answer.number };
     const question = { block, host, cooldownMs, ...known };
-    const said = await again(this.#host, () => leakPort(this.#host, block).holdings(question));
+    const said = await again(this.#host, () => runtime.ports.block(block).holdings(question));
     const answer = said.kind === "answered" ? said.value : undefined;
     const subjects = answer?.subjects ?? before?.subjects;
     if (answer === undefined || subjects === undefined) {
@@ -104,9 +103,4 @@ export class HostHoldings {
     this.#known.set(block, { block, answer, subjects, askedAt, ...(isVacant ? { vacantSince } : {}) });
     return true;
   }
-}
-
-/** A block as the collector sees it. */
-export function leakPort({ runtime }: Pick<HostContext, "runtime">, block: string): BlockLeakPort {
-  return runtime.ports.block(block) as BlockPort & BlockLeakPort;
 }

@@ -17,7 +17,7 @@ import {
 import { reservedOrdinals } from "../src/core/placement.ts";
 import type { CompiledPolicy } from "../src/core/policy.ts";
 import type { WeighAnswer } from "../src/rpc/leaks.ts";
-import { type HostHoldings, leakPort } from "./host-audit-holdings.ts";
+import type { HostHoldings } from "./host-audit-holdings.ts";
 import { HandleMembers, type Members } from "./host-audit-members.ts";
 import { again, cidrOf, type HostContext } from "./host-context.ts";
 import { countReclaimed, readLeaks, saveLeaks } from "./storage/host-leak-rows.ts";
@@ -115,7 +115,7 @@ export class HostRelease {
         cooldownMs: policy.config.ipCooldownSeconds * 1000,
         ...reservedIn(policy, block),
       };
-      const said = await again(this.#host, () => leakPort(this.#host, block).releaseLeaked(order));
+      const said = await again(this.#host, () => this.#host.runtime.ports.block(block).releaseLeaked(order));
       this.#holdings.touch(block);
       ofBlock.forEach(({ address, touch }, at) => {
         const answer = said.kind === "answered" ? (said.value.answers[at] ?? "unknown") : "unknown";

@@ -6,6 +6,8 @@ import { type HostLife, hostLife, type NodeSighting } from "../src/core/leak-hos
 import { auditHost, type HostAudit, leakTimes } from "../src/core/leak-policy.ts";
 import { handlesToWeigh, withHolds } from "../src/core/leak-release.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
+import type { HostAffinities } from "./host-affinities.ts";
+import { HostBlocks } from "./host-audit-blocks.ts";
 import { ClusterLooks } from "./host-audit-cluster.ts";
 import type { HostHoldings } from "./host-audit-holdings.ts";
 import { judge, type Reading, rowsOf } from "./host-audit-judge.ts";
@@ -48,6 +50,7 @@ export class HostAudits {
   readonly #evidence: HostEvidence;
   readonly #holdings: HostHoldings;
   readonly #release: HostRelease;
+  readonly #blocks: HostBlocks;
   readonly #weigh: (life: HostLife, due: number, wanted: number) => ReturnType<Release["weigh"]>;
   /** What the cluster said of the node last, and when this Host was told. */
   #sighting: { readonly value: NodeSighting | undefined; readonly at: number } | undefined;
@@ -61,12 +64,14 @@ export class HostAudits {
     host: HostContext,
     evidence: HostEvidence,
     holdings: HostHoldings,
+    affinities: HostAffinities,
     weigh: (life: HostLife, due: number, wanted: number) => ReturnType<Release["weigh"]>,
   ) {
     this.#host = host;
     this.#evidence = evidence;
     this.#holdings = holdings;
     this.#release = new HostRelease(host, holdings);
+    this.#blocks = new HostBlocks(host, affinities, holdings);
     this.#weigh = weigh;
   }
 
@@ -108,7 +113,10 @@ export class HostAudits {
     const release = { name, policy: leased.policy, judged, weigh };
     const released = await this.#release.run(release, audit);
     if (released.stop === "unheard") failures.push("sweep");
-    const calls = read.calls + (looks?.requests ?? 0) + released.calls;
+    const { graceMs, isWhole } = reading;
+    const facts = { name, leased, audit, graceMs, isWhole, life: () => this.life(reading.staleMs), weigh };
+    const given = await this.#blocks.run(facts);
+    const calls = read.calls + (looks?.requests ?? 0) + released.calls + given;
     return { audit, reading, leased, life, released, hasMore: read.hasMore, calls, failures };
   }
 
@@ -185,7 +193,7 @@ export class HostAudits {
     const handles = new Set([...plain.recheck, ...handlesToWeigh(audit), ...handlesToWeigh(plain)]);
     const judged = [...audit.judged.values()].filter(({ subject }) => handles.has(subject.handle));
     await looks.atOwners(judged.map(({ subject }) => subject));
-    if (looks.hasFailed) failures.push("kubernetes");
+    if (looks.hasFailed) failures.push(looks.what === undefined ? "kubernetes" : `kubernetes: ${looks.what}`);
     return looks;
   }
 

@@ -61,14 +61,14 @@ export class HostLeaks {
   /** When the alarm is to go on with an audit. */
   #dueAt: number | undefined;
 
-  constructor(host: HostContext, _affinities: HostAffinities, arm: (at: number) => void) {
+  constructor(host: HostContext, affinities: HostAffinities, arm: (at: number) => void) {
     this.#host = host;
     this.#arm = arm;
     this.#evidence = new HostEvidence(host.store);
     this.#intake = new HostIntake(host, this.#evidence);
     this.#holdings = new HostHoldings(host);
     const weigh = (life: HostLife, due: number, wanted: number) => this.#weigh(life, due, wanted);
-    this.#audits = new HostAudits(host, this.#evidence, this.#holdings, weigh);
+    this.#audits = new HostAudits(host, this.#evidence, this.#holdings, affinities, weigh);
     this.#turn = new HostTurn(
       (order) => this.#audit(order),
       (one, other) => ({ ...one, isVisit: one.isVisit || other.isVisit }),
@@ -315,7 +315,7 @@ function listed({ suspicion, subject, pool }: LeakRow, host: string, graceMs: nu
     host,
     ...(pool === undefined ? {} : { pool }),
     attributes: subject.attributes,
-    sequenceNumber: subject.touch,
+    sequenceNumber: subject.sequenceNumber ?? subject.touch,
   };
 }
 

@@ -7,6 +7,7 @@ import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
 import { targetOf } from "./host-confirmations.ts";
 import { again, type HostContext, once } from "./host-context.ts";
+import { dropBorrowed, forgetCollected } from "./storage/host-leak-rows.ts";
 import {
   type Affinity,
   dropLeft,
@@ -24,17 +25,18 @@ import {
 const SLICE_ROWS = 128;
 /** Rows, or blocks, that are asked at a time. */
 const LOT = 16;
-/** Blocks asked for the addresses that are left, at most. */
+/** Blocks asked for the addresses that are left, at a time; those asked longest ago come first. */
 const LEFT_MAX = 256;
 /** How soon the alarm looks again: while rows are left, and while only addresses are, ms. */
 const SOON_MS = 100;
 const RETRY_MS = 5_000;
 const LEFT_PAUSE_MS = 600_000;
 
-/** What a removed host still has. `isExact`: every block has answered. */
+/** What a removed host still has. `isExact`: every block has answered. `hasMore`: some have not been asked yet. */
 export interface Left {
   readonly allocations: number;
   readonly isExact: boolean;
+  readonly hasMore: boolean;
 }
 
 export class HostRemoval {
@@ -43,6 +45,8 @@ export class HostRemoval {
   readonly #arm: (at: number) => void;
   /** The revision of the removal that Cluster's directory has heard of. */
   #told: number | undefined;
+  /** How many addresses of the host each block had when it was asked last. */
+  readonly #counts = new Map<string, { readonly count: number; readonly askedAt: number }>();
 
   constructor(host: HostContext, affinities: HostAffinities, arm: (at: number) => void) {
     this.#host = host;
@@ -94,31 +98,48 @@ export class HostRemoval {
     // A message from before the removal may still arrive at a block in which the host has borrowed.
     const early = this.#lastArrivalAt() - runtime.now();
     if (early > 0) return early;
-    const { allocations, isExact } = await this.left();
+    const { allocations, isExact, hasMore } = await this.left();
+    if (hasMore) return SOON_MS;
     if (allocations > 0 || !isExact) return LEFT_PAUSE_MS;
     return (await this.#finish(name)) ? undefined : RETRY_MS;
   }
 
-  /** Counts the addresses of the host in the blocks that it had, or borrowed in. */
+  /**
+   * Counts the addresses of the host in the blocks that it had, or borrowed in. A block without any is
+   * forgotten, once nothing from before the removal can arrive there.
+   */
   async left(): Promise<Left> {
-    const { memory, store } = this.#host;
+    const { memory, store, runtime } = this.#host;
     const name = memory.registration?.gone?.host;
-    if (name === undefined) return { allocations: 0, isExact: true };
+    if (name === undefined) return { allocations: 0, isExact: true, hasMore: false };
+    const isLast = runtime.now() >= this.#lastArrivalAt();
     const known = [...new Set([...readLeft(store), ...memory.borrowed])];
-    const asked = known.slice(0, LEFT_MAX);
-    const counts = new Map<string, number | undefined>();
+    const age = (block: string) => this.#counts.get(block)?.askedAt ?? 0;
+    const asked = known.toSorted((one, other) => age(one) - age(other)).slice(0, LEFT_MAX);
+    const silent: string[] = [];
     await this.#eachLot(asked, async (block) => {
-      counts.set(block, await this.#allocatedIn(block, name));
+      const askedAt = runtime.now();
+      const count = await this.#allocatedIn(block, name);
+      if (count === undefined) silent.push(block);
+      else this.#counts.set(block, { count, askedAt });
     });
-    const done = asked.filter((block) => counts.get(block) === 0 && !memory.affinities.has(block));
-    store.transaction(() => {
-      if (readRegistration(store)?.gone === undefined) return;
-      for (const block of done) dropLeft(store, block);
+    const isDone = (block: string) => this.#counts.get(block)?.count === 0 && !silent.includes(block);
+    const done = asked.filter((block) => isLast && isDone(block) && !memory.affinities.has(block));
+    const isGone = store.transaction(() => {
+      if (readRegistration(store)?.gone === undefined) return false;
+      for (const block of done) {
+        dropLeft(store, block);
+        dropBorrowed(store, block);
+      }
+      return true;
     });
-    const found = [...counts.values()];
+    for (const block of isGone ? done : []) memory.borrowed.delete(block);
+    const left = known.filter((block) => !done.includes(block));
+    const unasked = left.filter((block) => !this.#counts.has(block) && !silent.includes(block));
     return {
-      allocations: found.reduce<number>((sum, count) => sum + (count ?? 0), 0),
-      isExact: known.length <= LEFT_MAX && found.every((count) => count !== undefined),
+      allocations: known.reduce((sum, block) => sum + (this.#counts.get(block)?.count ?? 0), 0),
+      isExact: unasked.length === 0 && silent.length === 0,
+      hasMore: known.length > asked.length && (unasked.length > 0 || done.length > 0),
     };
   }
 
@@ -191,6 +212,7 @@ export class HostRemoval {
       const next: Registration = { ...current, revision, gone: { ...current.gone, isOver: true } };
       saveRegistration(store, next);
       forgetLeft(store);
+      forgetCollected(store);
       return next;
     });
     if (over !== undefined) memory.registration = over;

@@ -261,8 +261,9 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
       // Whatever failed, the alarm must live on: routes wait for this Host's word.
       this.#context.confirmations.arm();
     }
-    const left = await this.#removal.slice().catch(() => ALARM_RETRY_MS);
+    // First what can be released: then the removal finds less that is left.
     const audit = await this.#leaks.slice().catch(() => ALARM_RETRY_MS);
+    const left = await this.#removal.slice().catch(() => ALARM_RETRY_MS);
     for (const pauseMs of [left, audit]) if (pauseMs !== undefined) this.#arm(this.#runtime.now() + pauseMs);
   }
 

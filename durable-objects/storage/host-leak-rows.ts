@@ -156,6 +156,13 @@ export function countReclaimed(store: Store, pool: string, addresses: number): v
   );
 }
 
+/** Nothing is left of the host, so nothing of it is suspected, known or counted. */
+export function forgetCollected(store: Store): void {
+  for (const table of ["leaks", "evidence", "evidence_parts", "empty_blocks", "reclaimed"]) {
+    store.write(`DELETE FROM ${table}`);
+  }
+}
+
 /** Takes away a block that the host borrowed from, and holds nothing in any more. */
 export function dropBorrowed(store: Store, block: string): void {
   store.write("DELETE FROM borrowed WHERE block = ?", block);

@@ -3,16 +3,7 @@
  * May import: the simulation and its support.
  */
 
-import { BlockObject } from "../../../durable-objects/block.ts";
-import type { LeakSubject } from "../../../src/core/leak-subject.ts";
-import type {
-  HoldingsAnswer,
-  HoldingsRequest,
-  ReleaseLeakedAnswer,
-  ReleaseLeakedRequest,
-  WeighAnswer,
-  WeighRequest,
-} from "../../../src/rpc/leaks.ts";
+import type { WeighAnswer, WeighRequest } from "../../../src/rpc/leaks.ts";
 import { blockObject } from "../../support/simulation/deployment.ts";
 import { CLASSES, Scene, type SceneOptions } from "../../support/simulation/scene.ts";
 
@@ -20,43 +11,6 @@ import { CLASSES, Scene, type SceneOptions } from "../../support/simulation/scen
 export interface Brakes {
   answer: (wish: WeighRequest) => WeighAnswer;
   readonly asked: WeighRequest[];
-}
-
-export class StandInBlock extends BlockObject {
-  async holdings({ block, host }: HoldingsRequest): Promise<HoldingsAnswer> {
-    const view = await this.describe({ block, policy: { reserved: [], cooldownMs: 0 }, records: "all" });
-    const all = view.records.filter(({ state }) => state === "allocated");
-    const own = all.filter((record) => record.host === host);
-    return {
-      number: view.sequenceNumber,
-      epoch: view.epoch,
-      ...(view.owner === undefined ? {} : { owner: view.owner }),
-      pool: { name: "default", incarnation: 0 },
-      own: own.length,
-      lent: all.length - own.length,
-      cooling: view.counts.cooling,
-      subjects: own.map((record): LeakSubject => ({ ...record, touchedAt: record.allocatedAt })),
-    };
-  }
-
-  async releaseLeaked({ block, items, cooldownMs }: ReleaseLeakedRequest): Promise<ReleaseLeakedAnswer> {
-    const view = await this.describe({ block, policy: { reserved: [], cooldownMs: 0 }, records: "all" });
-    const answers: ReleaseLeakedAnswer["answers"][number][] = [];
-    for (const { address, handle, touch } of items) {
-      const record = view.records.find((one) => one.address === address);
-      if (record?.handle !== handle || record.touch !== touch || record.state !== "allocated") {
-        answers.push("moved_on");
-        continue;
-      }
-      await this.releaseAddresses({
-        block,
-        cooldownMs,
-        items: [{ address, handle, sequenceNumber: record.sequenceNumber }],
-      } as never);
-      answers.push("released");
-    }
-    return { answers };
-  }
 }
 
 /** Opens a scene whose brakes are the test's. */
@@ -71,7 +25,7 @@ export async function staged(options: SceneOptions = {}): Promise<Stage> {
   }
   const scene = await Scene.open({
     config: { leakGraceSeconds: 600, staleReportSeconds: 300 },
-    classes: { ...CLASSES, BlockObject: StandInBlock as never, SweepObject: FakeSweep as never },
+    classes: { ...CLASSES, SweepObject: FakeSweep as never },
     ...options,
   });
   return new Stage(scene, brakes);
@@ -152,3 +106,4 @@ export class Stage {
 }
 
 export { blockObject };
+export const MINUTE = 60_000;
