@@ -1,5 +1,5 @@
 /**
- * The calls that a check makes of other objects: counted, with an end. May import: core, rpc, platform.
+ * The calls that a check, or a sweep, makes of other objects: counted, with an end. May import: core, rpc, platform.
  * Rule: whatever is sent may arrive twice.
  */
 import { callIdempotent, type EndSignal } from "../src/platform/call.ts";
@@ -46,4 +46,4 @@ export class CheckCalls {
 }
 
 /** An object that a step cannot do without did not answer. */
-class NoAnswer extends Error {}
+export class NoAnswer extends Error {}

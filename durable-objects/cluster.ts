@@ -251,6 +251,12 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     return { heard: true };
   }
 
+  async noted({ event, message }: Request<"noted">): Answer<"noted"> {
+    this.#store.countCall("noted");
+    this.#store.transaction(() => this.#events.told(event, message));
+    return { heard: true };
+  }
+
   async listEvents({ before, limit, ...filter }: Request<"listEvents">): Answer<"listEvents"> {
     this.#store.countCall("listEvents");
     invariant(Number.isInteger(limit) && limit >= 1 && limit <= PAGE_SIZE_MAX, "a page has 1 to 1000 items");

@@ -13,9 +13,29 @@ export { HostObject } from "../durable-objects/host.ts";
 export { PoolObject } from "../durable-objects/pool.ts";
 export { SweepObject } from "../durable-objects/sweep.ts";
 
+const serve = createFetch<Env>(productionRuntime, refusalOf);
+
+/** Whether this isolate has called the Sweep, whose alarm stands in for cron on bare workerd. */
+let isTicking = false;
+
+async function tickOnce(env: Env): Promise<void> {
+  const { ports, settings } = productionRuntime(env);
+  isTicking = true;
+  if (settings.tickMs === 0) return;
+  try {
+    await ports.sweep().tick({ source: "alarm" });
+  } catch {
+    // The next request tries again.
+    isTicking = false;
+  }
+}
+
 export default {
-  fetch: createFetch<Env>(productionRuntime, refusalOf),
+  async fetch(request, env, ctx) {
+    if (!isTicking) ctx.waitUntil(tickOnce(env));
+    return await serve(request, env, ctx);
+  },
   async scheduled(_controller, env) {
-    await productionRuntime(env).ports.sweep().tick({});
+    await productionRuntime(env).ports.sweep().tick({ source: "cron" });
   },
 } satisfies ExportedHandler<Env>;

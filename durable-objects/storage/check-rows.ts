@@ -4,40 +4,39 @@
  */
 import type { CheckRequest, CheckView, Finding, ListedFinding } from "../../src/core/check.ts";
 import type { CheckPlace, CheckTask } from "../check-task.ts";
-import type { Migrations, SqlRow, Store } from "./store.ts";
+import type { SqlRow, Store } from "./store.ts";
 
-export const SWEEP_MIGRATIONS: Migrations = [
-  [
-    `CREATE TABLE checks (
-       number INTEGER PRIMARY KEY CHECK (number > 0),
-       request TEXT NOT NULL,
-       state TEXT NOT NULL CHECK (state IN ('running', 'done', 'failed')),
-       started_at INTEGER NOT NULL,
-       finished_at INTEGER,
-       problems INTEGER NOT NULL,
-       repaired INTEGER NOT NULL,
-       checked INTEGER NOT NULL,
-       total INTEGER NOT NULL,
-       place TEXT NOT NULL,
-       step INTEGER NOT NULL,
-       failures INTEGER NOT NULL,
-       CHECK ((state = 'running') = (finished_at IS NULL))
-     ) STRICT`,
-    `CREATE TABLE findings (
-       check_number INTEGER NOT NULL,
-       name TEXT NOT NULL,
-       number INTEGER NOT NULL,
-       finding TEXT NOT NULL,
-       repaired INTEGER CHECK (repaired IN (0, 1)),
-       PRIMARY KEY (check_number, number)
-     ) STRICT, WITHOUT ROWID`,
-    "CREATE UNIQUE INDEX findings_by_name ON findings (check_number, name)",
-    `CREATE TABLE tasks (
-       name TEXT PRIMARY KEY,
-       due INTEGER NOT NULL,
-       task TEXT NOT NULL
-     ) STRICT, WITHOUT ROWID`,
-  ],
+/** The first of the Sweep's migrations. */
+export const CHECK_TABLES: readonly string[] = [
+  `CREATE TABLE checks (
+     number INTEGER PRIMARY KEY CHECK (number > 0),
+     request TEXT NOT NULL,
+     state TEXT NOT NULL CHECK (state IN ('running', 'done', 'failed')),
+     started_at INTEGER NOT NULL,
+     finished_at INTEGER,
+     problems INTEGER NOT NULL,
+     repaired INTEGER NOT NULL,
+     checked INTEGER NOT NULL,
+     total INTEGER NOT NULL,
+     place TEXT NOT NULL,
+     step INTEGER NOT NULL,
+     failures INTEGER NOT NULL,
+     CHECK ((state = 'running') = (finished_at IS NULL))
+   ) STRICT`,
+  `CREATE TABLE findings (
+     check_number INTEGER NOT NULL,
+     name TEXT NOT NULL,
+     number INTEGER NOT NULL,
+     finding TEXT NOT NULL,
+     repaired INTEGER CHECK (repaired IN (0, 1)),
+     PRIMARY KEY (check_number, number)
+   ) STRICT, WITHOUT ROWID`,
+  "CREATE UNIQUE INDEX findings_by_name ON findings (check_number, name)",
+  `CREATE TABLE tasks (
+     name TEXT PRIMARY KEY,
+     due INTEGER NOT NULL,
+     task TEXT NOT NULL
+   ) STRICT, WITHOUT ROWID`,
 ];
 
 /** Checks whose results are kept. */

@@ -4,7 +4,7 @@
  */
 import type { Attributes } from "../core/allocation.ts";
 import type { Rejection } from "../core/errors.ts";
-import type { RecentEvent, RefusalRow } from "../core/events.ts";
+import type { EventDraft, RecentEvent, RefusalRow } from "../core/events.ts";
 import type { Config, Policy, PoolDefinition, ReservationDefinition } from "../core/policy.ts";
 import type { Result } from "../core/result.ts";
 
@@ -150,6 +150,12 @@ export interface ClusterPort {
     readonly message: string;
     readonly by?: string;
     readonly requestId?: string;
+  }): Promise<{ readonly heard: true }>;
+  /** The Sweep tells what became of the collector; a message that came before counts once. */
+  noted(request: {
+    readonly event: EventDraft;
+    /** Names this message. */
+    readonly message: string;
   }): Promise<{ readonly heard: true }>;
   /** What happened lately, newest first. */
   listEvents(
