@@ -4,18 +4,10 @@
  */
 import { isMigrating } from "../../src/core/leak-blocks.ts";
 import type { Suspicion } from "../../src/core/leak-ledger.ts";
-import { nameIn } from "../../src/core/leak-subject.ts";
+import { changeWorld } from "./leak-case-steps.ts";
 import { LeakCollector, type Pass } from "./leak-collector.ts";
 import type { LeakDeviation } from "./leak-deviations.ts";
-import type {
-  AllocationGiven,
-  BlockGiven,
-  Expectation,
-  Given,
-  LeakCase,
-  PodGiven,
-  StepGiven,
-} from "./leak-vocabulary.ts";
+import type { Expectation, Given, LeakCase, StepGiven } from "./leak-vocabulary.ts";
 import { LeakWorld } from "./leak-world.ts";
 
 /** Members that are no answer of the judgement, each with where it is answered. */
@@ -58,7 +50,8 @@ function attempt(one: LeakCase, entry: LeakDeviation | undefined): Attempt {
   let compared = 0;
   for (const [index, step] of one.steps.entries()) {
     world.now = step.at_seconds * 1000;
-    const pass = perform(world, collector, step);
+    const pass = step.op === "sync" ? collector.pass(step.scan === "dirty" ? "dirty" : "full") : undefined;
+    if (pass === undefined) changeWorld(world, step);
     const expect: Expectation = { ...step.expect, ...entry?.steps[index] };
     const given = answers(world, collector.suspicions(), pass, step);
     for (const [name, wanted] of expected(expect)) {
@@ -92,7 +85,8 @@ function expected({ metrics, ...rest }: Expectation): [name: string, wanted: unk
   return [...asked, ...suspected];
 }
 
-function isSame(got: unknown, wanted: unknown): boolean {
+/** Compares lists as sets: the order of addresses, blocks and hosts is nobody's promise. */
+export function isSame(got: unknown, wanted: unknown): boolean {
   const form = (value: unknown) => JSON.stringify(Array.isArray(value) ? value.toSorted() : value);
   return got !== undefined && form(got) === form(wanted);
 }
@@ -125,86 +119,4 @@ function answers(
     tracked_seq: Object.fromEntries(tracked),
     migrating: isMigrating(world.nodes.get(String(step.node))?.labels ?? {}),
   };
-}
-
-/** What each operation does to the cluster; only a sync is the collector's. */
-function perform(world: LeakWorld, collector: LeakCollector, step: StepGiven): Pass | undefined {
-  const name = String(step.name);
-  switch (step.op) {
-    case "sync":
-      return collector.pass(step.scan === "dirty" ? "dirty" : "full");
-    case "pod_put":
-      world.putPod(step.pod as PodGiven, step.views as readonly string[] | undefined);
-      return undefined;
-    case "pod_delete":
-      deletePod(world, nameIn(String(step.ns), name), step.event !== false);
-      return undefined;
-    case "k8s_node_add":
-      world.kubernetesNodes.add(name);
-      world.nodes.set(world.hostOf(name) ?? name, {
-        k8s: name,
-        labels: (step.labels ?? {}) as Readonly<Record<string, string>>,
-      });
-      return undefined;
-    case "k8s_node_delete":
-      deleteNode(world, name, step.calico_node_follows === true);
-      return undefined;
-    case "calico_node_delete":
-      world.nodes.delete(name);
-      world.lostAt.set(name, world.now);
-      return undefined;
-    case "block_put":
-      world.putBlock(step.block as BlockGiven);
-      return undefined;
-    case "block_delete":
-      world.blocks.delete(String(step.cidr));
-      for (const one of [...world.stored.keys()]) if (world.isOrphan(one)) world.dropAllocation(one);
-      return undefined;
-    case "alloc_put":
-      world.putAllocation(step.allocation as AllocationGiven, world.now, step.delivered !== false);
-      return undefined;
-    case "alloc_delete":
-      world.dropAllocation(String(step.ip));
-      return undefined;
-    case "set_config":
-      Object.assign(world.config, step.config);
-      return undefined;
-    case "fail_lookup":
-      failLookup(world, step);
-      return undefined;
-    case "inject":
-      if (step.target === "node_cleanup") world.failing.cleanups.add(String(step.key));
-      return undefined;
-    case "clear_error":
-      world.failing.cleanups.delete(String(step.key));
-      return undefined;
-    case "is_migrating":
-    case "pool_put":
-    case "pool_delete":
-      return undefined;
-    default:
-      throw new Error(`no such operation of the judgement: ${step.op}`);
-  }
-}
-
-function deletePod(world: LeakWorld, name: string, isTold: boolean): void {
-  const pod = world.listed.get(name);
-  world.listed.delete(name);
-  world.live.delete(name);
-  if (isTold && pod !== undefined) world.dirty.add(world.hostOf(pod.node) ?? pod.node);
-}
-
-function deleteNode(world: LeakWorld, kubernetesName: string, doesFollow: boolean): void {
-  const host = world.hostOf(kubernetesName);
-  world.kubernetesNodes.delete(kubernetesName);
-  world.isFullDue = true;
-  if (host === undefined) return;
-  world.lostAt.set(host, world.now);
-  if (doesFollow) world.nodes.delete(host);
-}
-
-function failLookup(world: LeakWorld, { kind, key }: StepGiven): void {
-  if (kind === "calico_node") world.failing.nodes.add(String(key));
-  else if (kind === "pod") world.failing.pods.add((key as readonly string[]).join("/"));
-  else throw new Error(`no such look-up: ${String(kind)}`);
 }
