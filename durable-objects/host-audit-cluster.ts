@@ -23,6 +23,7 @@ export class ClusterLooks {
   readonly #source: ClusterSource;
   readonly #nextCount: (takenAt: number) => number;
   readonly #evidence: Evidence[] = [];
+  #listed = 0;
   /** Requests that were sent. */
   requests = 0;
   /** A look had no answer, or was cut short. */
@@ -41,9 +42,15 @@ export class ClusterLooks {
     return this.#evidence;
   }
 
+  /** Without what was read by name after it. */
+  get listed(): readonly Evidence[] {
+    return this.#evidence.slice(0, this.#listed);
+  }
+
   /** Lists the pods of the host's node. */
   async atNode(node: string): Promise<void> {
     await this.#look(() => this.#source.podsOn(node), "host");
+    this.#listed = this.#evidence.length;
   }
 
   /** Reads the pods that own the given addresses, wherever they may run. */

@@ -51,17 +51,22 @@ export function judge(
   const before = ledger.map(({ suspicion }) => suspicion);
   // In a block that is none of the host's it holds nothing.
   for (const { block } of before) if (!reading.blocks.has(block)) blocks.set(block, []);
-  const audit = auditHost({
+  const facts = {
     now,
     staleMs,
     graceMs,
     life,
-    evidence: [...evidence, ...(looks?.evidence ?? [])],
     hasKubernetes: looks !== undefined,
     blocks: [...blocks].map(([block, subjects]) => ({ block, subjects })),
     isWhole,
-    ledger: before,
-  });
+  };
+  const { listed = [], evidence: looked = [] } = looks ?? {};
+  const listing = auditHost({ ...facts, evidence: [...evidence, ...listed], ledger: before });
+  // What was read by name is a look of its own, later than the list: it may prove what the list confirmed.
+  const isReread = looked.length > listed.length;
+  const audit = isReread
+    ? auditHost({ ...facts, evidence: [...evidence, ...looked], ledger: listing.ledger })
+    : listing;
   const judged = [...audit.judged].map(([address, one]): [string, Judged] => {
     const { subject, kind, standing } = one;
     const isProven = readNow.has(subject.block) && (looks?.callsAbsent(subject, kind) ?? true);

@@ -115,7 +115,7 @@ function registrationOfReport(
   now: number,
 ): Registration | undefined {
   if (incarnation === before.incarnation) return before;
-  if (before.gone !== undefined) return undefined;
+  if (before.gone !== undefined) return before.incarnation === undefined ? before : undefined;
   const next = registrationAfter(before, { host, labels: before.labels, incarnation }, now);
   return next === "older" ? undefined : next;
 }

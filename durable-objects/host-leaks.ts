@@ -17,7 +17,6 @@ import { kindOf, type LeakSubject } from "../src/core/leak-subject.ts";
 import { err, ok } from "../src/core/result.ts";
 import type { TunnelView } from "../src/rpc/host.ts";
 import type * as rpc from "../src/rpc/leaks.ts";
-import type { SweepPort } from "../src/rpc/sweep.ts";
 import type { HostAffinities } from "./host-affinities.ts";
 import { type AuditEnd, HostAudits } from "./host-audit.ts";
 import { figuresOf, reportState } from "./host-audit-figures.ts";
@@ -272,7 +271,7 @@ export class HostLeaks {
     const figures = this.figures(host);
     const wish = { host, due, wanted, isRemoved, isLost, figures };
     // Not repeated: what was granted and not heard of is only late.
-    const said = await once(this.#host, () => brakes(this.#host).weigh(wish));
+    const said = await once(this.#host, () => this.#host.runtime.ports.sweep().weigh(wish));
     return said.kind === "answered" ? said.value : undefined;
   }
 
@@ -294,11 +293,6 @@ export class HostLeaks {
   #times() {
     return leakTimes(this.#host.runtime.policy.peek()?.config ?? {});
   }
-}
-
-/** The Sweep as a Host sees it. */
-function brakes({ runtime }: HostContext): Pick<rpc.SweepLeakPort, "weigh"> {
-  return runtime.ports.sweep() as SweepPort & Pick<rpc.SweepLeakPort, "weigh">;
 }
 
 const TUNNELS = ["ipip", "vxlan", "wireguard"];

@@ -3,8 +3,14 @@
  * May import: the simulation and its support.
  */
 
+import { HostObject } from "../../../durable-objects/host.ts";
+import type { Runtime } from "../../../durable-objects/runtime.ts";
+import type { MachineFacts, PodFact } from "../../../src/core/leak-kubernetes.ts";
+import type { ClusterSource, NodeLook, PodsLook } from "../../../src/rpc/cluster-source.ts";
 import type { WeighAnswer, WeighRequest } from "../../../src/rpc/leaks.ts";
+import { checkRows, snapshot } from "../../support/simulation/checker.ts";
 import { blockObject } from "../../support/simulation/deployment.ts";
+import type { ObjectClass } from "../../support/simulation/objects.ts";
 import { CLASSES, Scene, type SceneOptions } from "../../support/simulation/scene.ts";
 
 /** What the brakes answer, and what they were asked. */
@@ -13,8 +19,65 @@ export interface Brakes {
   readonly asked: WeighRequest[];
 }
 
+/** A cluster as a test says that it is. Each look takes no time. */
+export class FakeCluster implements ClusterSource {
+  readonly pods = new Map<string, { readonly node: string; readonly fact: PodFact }>();
+  node: NodeLook = "found";
+  isAway = false;
+  machines: MachineFacts | undefined;
+  looks = 0;
+  now: () => number = () => 0;
+
+  /** A pod runs on a node with addresses. */
+  put(name: string, node: string, addresses: readonly string[]): void {
+    const fact = { namespace: "web", name, addresses, phase: "Running", createdAt: this.now() };
+    this.pods.set(`web/${name}`, { node, fact });
+  }
+
+  async podsOn(node: string): Promise<PodsLook> {
+    return this.#look([...this.pods.values()].filter((pod) => pod.node === node));
+  }
+
+  async readPods(names: readonly { readonly namespace: string; readonly pod: string }[]): Promise<PodsLook> {
+    const { machines: _machines, ...look } = this.#look(
+      names.flatMap(({ namespace, pod }) => this.pods.get(`${namespace}/${pod}`) ?? []),
+    );
+    return look;
+  }
+
+  async readNode(): Promise<NodeLook> {
+    return this.isAway ? "unreadable" : this.node;
+  }
+
+  async listNodes(): Promise<{ readonly kind: "unreadable"; readonly what: string }> {
+    return { kind: "unreadable", what: "not asked here" };
+  }
+
+  #look(pods: readonly { readonly fact: PodFact }[]): PodsLook {
+    this.looks += 1;
+    const look = { takenAt: this.now(), unreadable: new Set<string>(), requests: 1 };
+    if (this.isAway) return { ...look, complete: false, pods: [], what: "timed out" };
+    const { machines } = this;
+    const facts = pods.map(({ fact }) => fact);
+    return { ...look, complete: true, pods: facts, ...(machines === undefined ? {} : { machines }) };
+  }
+}
+
+/** A Host that asks a cluster. */
+export function hostWith(cluster: FakeCluster): ObjectClass {
+  return class extends HostObject {
+    constructor(ctx: DurableObjectState, env: Env, runtime: Runtime) {
+      cluster.now = () => runtime.now();
+      super(ctx, env, { ...runtime, cluster });
+    }
+  } as unknown as ObjectClass;
+}
+
 /** Opens a scene whose brakes are the test's. */
-export async function staged(options: SceneOptions = {}): Promise<Stage> {
+export async function staged(
+  options: SceneOptions & { readonly cluster?: FakeCluster } = {},
+): Promise<Stage> {
+  const { cluster, ...rest } = options;
   const brakes: Brakes = { answer: ({ wanted }) => ({ granted: wanted }), asked: [] };
   class FakeSweep {
     async weigh(wish: WeighRequest): Promise<WeighAnswer> {
@@ -23,10 +86,11 @@ export async function staged(options: SceneOptions = {}): Promise<Stage> {
     }
     async alarm(): Promise<void> {}
   }
+  const own = cluster === undefined ? {} : { HostObject: hostWith(cluster) };
   const scene = await Scene.open({
     config: { leakGraceSeconds: 600, staleReportSeconds: 300 },
-    classes: { ...CLASSES, SweepObject: FakeSweep as never },
-    ...options,
+    classes: { ...CLASSES, SweepObject: FakeSweep as never, ...own },
+    ...rest,
   });
   return new Stage(scene, brakes);
 }
@@ -75,6 +139,11 @@ export class Stage {
       answer = await this.reported(host, pods);
     }
     return answer;
+  }
+
+  /** All that the rows say against each other. */
+  faults(): string[] {
+    return checkRows(snapshot(this.scene));
   }
 
   audit(host: string, more: Readonly<Record<string, unknown>> = {}) {
