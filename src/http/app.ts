@@ -7,6 +7,7 @@ import { rejection } from "../core/errors.ts";
 import { REQUEST_ID_PATTERN } from "../core/limits.ts";
 import { type AuthSettings, createAuthenticator } from "./auth.ts";
 import { ACCESS } from "./authorization.ts";
+import { directRoutes } from "./direct-route.ts";
 import type { Operation } from "./operation.ts";
 import { type Assets, PAGE_PATHS, pageFile, pageResponse } from "./pages.ts";
 import { type Deployment, serve } from "./pipeline.ts";
@@ -20,6 +21,10 @@ export interface AppOptions extends Omit<Deployment, "authenticator"> {
   readonly assets?: Assets;
 }
 
+type Served = Operation<OperationId>;
+const SERVED: readonly Served[] = OPERATIONS;
+const findDirect = directRoutes(SERVED);
+
 /** Path templates and the methods that each takes. */
 const METHODS_BY_PATH = methodsByPath();
 
@@ -27,39 +32,44 @@ const METHODS_BY_PATH = methodsByPath();
 export function createApp(options: AppOptions): Hono {
   const deployment: Deployment = { ...options, authenticator: createAuthenticator(options.auth) };
   const app = new Hono();
-  for (const operation of OPERATIONS as readonly Operation<OperationId>[]) {
+  const served = (operation: Served, request: Request, params: Record<string, string>) => {
+    const requestId = requestIdOf(request, options);
+    const arrival = { request, requestId, arrivedAt: options.now(), params };
+    return serve(operation, ACCESS[operation.id], arrival, deployment);
+  };
+  for (const operation of SERVED) {
     app.on(operation.method.toUpperCase(), routingPath(operation.path), (c) =>
-      serve(
-        operation,
-        ACCESS[operation.id],
-        {
-          request: c.req.raw,
-          requestId: requestIdOf(c, options),
-          arrivedAt: options.now(),
-          params: c.req.param() as Record<string, string>,
-        },
-        deployment,
-      ),
+      served(operation, c.req.raw, c.req.param() as Record<string, string>),
     );
   }
   for (const path of PAGE_PATHS) app.get(routingPath(path), (c) => page(c, options));
   app.notFound((c) => notServed(c, options));
-  app.onError((error, c) => {
-    const requestId = requestIdOf(c, options);
-    options.report(requestId, error);
-    return problemResponse(rejection("internal_error", {}), requestId);
-  });
+  app.onError((error, c) => defect(error, c.req.raw, options));
+  const routed = app.fetch;
+  app.fetch = (request, ...rest) => {
+    const direct = findDirect(request.method, request.url);
+    if (direct === undefined) return routed(request, ...rest);
+    return served(direct.operation, request, direct.params).catch((error: unknown) =>
+      defect(error, request, options),
+    );
+  };
   return app;
 }
 
+function defect(error: unknown, request: Request, options: AppOptions): Response {
+  const requestId = requestIdOf(request, options);
+  options.report(requestId, error);
+  return problemResponse(rejection("internal_error", {}), requestId);
+}
+
 /** The caller's own request id where it is well-formed, else a new one. */
-function requestIdOf(c: Context, options: AppOptions): string {
-  const own = c.req.header("x-request-id");
-  return own !== undefined && REQUEST_ID_PATTERN.test(own) ? own : options.unique();
+function requestIdOf(request: Request, options: AppOptions): string {
+  const own = request.headers.get("x-request-id");
+  return own !== null && REQUEST_ID_PATTERN.test(own) ? own : options.unique();
 }
 
 async function page(c: Context, options: AppOptions): Promise<Response> {
-  const requestId = requestIdOf(c, options);
+  const requestId = requestIdOf(c.req.raw, options);
   const file = pageFile(c.req.path);
   const found =
     file === undefined || options.assets === undefined
@@ -70,7 +80,7 @@ async function page(c: Context, options: AppOptions): Promise<Response> {
 
 /** Tells a path that is not there from a method that the path does not take. */
 function notServed(c: Context, options: AppOptions): Response {
-  const requestId = requestIdOf(c, options);
+  const requestId = requestIdOf(c.req.raw, options);
   const { pathname } = new URL(c.req.url);
   const methods = METHODS_BY_PATH.find(({ template }) => template.test(pathname))?.methods;
   if (methods === undefined) return problemResponse(rejection("route_not_found", {}), requestId);
@@ -90,7 +100,7 @@ function methodsByPath(): readonly { template: RegExp; methods: string[] }[] {
   const methods = new Map<string, string[]>();
   const add = (path: string, ...names: string[]) =>
     methods.set(path, [...(methods.get(path) ?? []), ...names]);
-  for (const { method, path } of OPERATIONS) {
+  for (const { method, path } of SERVED) {
     add(path, ...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
   }
   for (const path of PAGE_PATHS) add(path, "GET", "HEAD");

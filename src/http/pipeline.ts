@@ -46,6 +46,7 @@ interface Parsed {
 const FAULTS_MAX = 256;
 /** Milliseconds that an object gets to answer after its deadline, before its answer is not waited for. */
 const DEADLINE_GRACE_MS = 50;
+const NOTHING_FAULTY: ReadonlySet<string> = new Set();
 const NOBODY: Principal = { subject: "anonymous", role: "reader", method: "none" };
 
 /** Answers one request of one operation. */
@@ -121,6 +122,7 @@ function review(
   faults: readonly FieldFault[],
 ): readonly FieldFault[] {
   if (operation.review === undefined) return [];
+  if (faults.length === 0) return operation.review(body, NOTHING_FAULTY, { body, pointers: [] });
   const first = new Set(faults.map(({ pointer }) => pointer?.split("/")[1]));
   const faulty = new Set(Object.keys(body).filter((key) => first.has(pointerOf([key]).slice(1))));
   const sound = Object.fromEntries(Object.entries(body).filter(([key]) => !faulty.has(key)));

@@ -66,17 +66,22 @@ async function readBytes(
   return joined;
 }
 
+/** A text in which the forbidden key may stand: as it is, or with an escaped character. */
+const MAY_BE_FORBIDDEN = /__proto__|\\u/;
+
 function parseObject(bytes: Uint8Array): Result<Record<string, unknown>, BodyFault> {
+  let text: string;
   let value: unknown;
   try {
-    value = JSON.parse(decoder.decode(bytes));
+    text = decoder.decode(bytes);
+    value = JSON.parse(text);
   } catch {
     return err(rejection("malformed_json", {}));
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return err(rejection("malformed_json", {}));
   }
-  const forbidden = findForbiddenKey(value, "");
+  const forbidden = MAY_BE_FORBIDDEN.test(text) ? findForbiddenKey(value, "") : undefined;
   if (forbidden === undefined) return ok(value as Record<string, unknown>);
   const fault = {
     pointer: forbidden,
