@@ -30,10 +30,10 @@ function holdsFor(blocksOf: fc.Arbitrary<Cidr>, maxLength: number, numRuns: numb
   );
 }
 
-test("I1 I2 I3 I12 I14: a small block is what its model is, whatever happens", () => {
+test("I1 I2 I3 I11 I12 I14: a small block is what its model is, whatever happens", () => {
   holdsFor(blocks(0, 4), 60, 400);
 });
 
-test("I1 I2 I3 I12 I14: and so is a large one", () => {
+test("I1 I2 I3 I11 I12 I14: and so is a large one", () => {
   holdsFor(blocks(5, 12), 20, 25);
 }, 30_000);

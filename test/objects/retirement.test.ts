@@ -104,6 +104,19 @@ test("I3 I5: an ownerless block that became empty retires by its alarm, once not
   expect((await again.created("h3")).sequenceNumber).toBeGreaterThan(sequenceNumber);
 }, 30_000);
 
+test("I11: an ownerless block that the collector empties retires too", async () => {
+  const { block, stub, created, abandon, entry, alarmAt, rest } = await claimed("d");
+  const { address, touch } = await created("h1");
+  await abandon();
+  await rest();
+  const order = { block, cooldownMs: 0, items: [{ address, handle: "h1", touch }] };
+  expect(await stub.releaseLeaked(order)).toEqual({ answers: ["released"] });
+  expect(await alarmAt()).not.toBeNull();
+  await wait(IN_FLIGHT_MS + 100);
+  await runDurableObjectAlarm(stub);
+  expect(await entry()).toBe("free");
+}, 30_000);
+
 test("an ownerless block that an undo empties retires too", async () => {
   const { of, stub, created, release, abandon, alarmAt, rest } = await claimed("b");
   const first = await created("h1");

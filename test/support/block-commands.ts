@@ -56,6 +56,13 @@ export type Command =
       handle: "right" | "stale" | "none";
       onlyHost?: string | undefined;
     }
+  | {
+      type: "releaseLeaked";
+      pick: number;
+      touch: "last" | "first" | "earlier";
+      handle: "right" | "stale";
+      isRepeat: boolean;
+    }
   | { type: "undo"; pick: number; isStale: boolean }
   | { type: "holds"; handle: string; key: string; finalAfter: number }
   | {
@@ -136,6 +143,16 @@ export const commands: fc.Arbitrary<Command> = fc.oneof(
       number: guard,
       handle: guard,
       onlyHost: maybe(host),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: type("releaseLeaked"),
+      pick,
+      touch: fc.constantFrom("last", "last", "first", "earlier"),
+      handle: fc.constantFrom("right", "right", "right", "stale"),
+      isRepeat: fc.constantFrom(false, false, true),
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: type("undo"), pick, isStale: fc.constantFrom(false, true) }) },

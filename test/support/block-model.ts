@@ -3,6 +3,7 @@
  * May import: types of core only. Rule: it shares no code with what it is compared with.
  */
 import type { AddressRecord, BlockCounts } from "../../src/core/allocation.ts";
+import type { HoldingsAnswer, LeakedItem } from "../../src/core/block-leaks.ts";
 import type {
   AddressRelease,
   AddressReleaseOutcome,
@@ -34,14 +35,17 @@ interface Held extends Wish {
 interface Past extends Held {
   releasedAt: number;
   freedAt: number;
+  /** The touch at which it was proven leaked. */
+  leakedAt?: number | undefined;
 }
 interface Slot {
   readonly ordinal: number;
   held?: Held | undefined;
   /** Newest first. */
   past: Past[];
-  /** Number of the ordinal's last transition. */
+  /** Number of the ordinal's last transition, and the time of it. */
   touch: number;
+  touchedAt: number;
 }
 export type SlotState = "free" | "allocated" | "cooling" | "host_reserved";
 
@@ -289,6 +293,48 @@ export class BlockModel {
     return { kind: "released", address, handle, freeAt: freeAt(), sequenceNumber };
   }
 
+  /** `saysReleased`: taken over where forgetting and remembering an ended tenure are both right. */
+  releaseLeaked({ address, handle, touch }: LeakedItem, saysReleased: boolean): "released" | "moved_on" {
+    const slot = this.slots[this.#shape.ordinalOf(address) ?? -1];
+    if (slot?.held !== undefined && slot.held.handle === handle && slot.touch === touch) {
+      this.#end(slot, touch);
+      return "released";
+    }
+    const place = slot?.past.findIndex((past) => past.leakedAt === touch && past.handle === handle) ?? -1;
+    const past = slot?.past[place];
+    if (past === undefined) return "moved_on";
+    const mustKnow = place === 0 || this.now - past.releasedAt < this.#inFlightMs;
+    return mustKnow || saysReleased ? "released" : "moved_on";
+  }
+
+  holdings(host: string, cooldownMs: number): HoldingsAnswer {
+    const held = this.slots.filter((slot) => slot.held !== undefined);
+    const own = held.filter((slot) => slot.held?.host === host);
+    const incarnation = this.#incarnation;
+    return {
+      number: this.counter,
+      epoch: this.epoch,
+      ...this.#named(),
+      ...(this.#isWritten ? { pool: { name: "p", incarnation } } : {}),
+      own: own.length,
+      lent: held.length - own.length,
+      cooling: this.slots.filter((slot) => this.#used(slot, cooldownMs) === "cooling").length,
+      subjects: own.map((slot) => this.#subject(slot, cooldownMs)),
+    };
+  }
+
+  #subject(slot: Slot, cooldownMs: number) {
+    const {
+      family: _f,
+      blockOwner: _o,
+      state: _s,
+      key: _k,
+      allocatedAt: _a,
+      ...subject
+    } = this.record(slot, cooldownMs);
+    return { ...subject, touchedAt: slot.touchedAt };
+  }
+
   /** The epoch to tell the Pool, when all is over and cooled and no late message can ask any more. */
   retire(cooldownMs: number): number | undefined {
     const waitMs = Math.max(cooldownMs, this.#inFlightMs);
@@ -381,16 +427,17 @@ export class BlockModel {
     slot.held = { ...wish, attempt, granted, sequenceNumber, touch, allocatedAt: this.now };
   }
 
-  #end(slot: Slot): void {
+  #end(slot: Slot, leakedAt?: number): void {
     this.#touch(slot);
     if (slot.held !== undefined)
-      slot.past.unshift({ ...slot.held, releasedAt: this.now, freedAt: slot.touch });
+      slot.past.unshift({ ...slot.held, releasedAt: this.now, freedAt: slot.touch, leakedAt });
     slot.held = undefined;
   }
 
   #touch(slot: Slot): void {
     this.counter += 1;
     slot.touch = this.counter;
+    slot.touchedAt = this.now;
     this.storedAt = this.now;
   }
 
@@ -437,6 +484,11 @@ export class BlockModel {
   }
 
   #unused(): Slot[] {
-    return Array.from({ length: this.#shape.capacity }, (_, ordinal) => ({ ordinal, past: [], touch: 0 }));
+    return Array.from({ length: this.#shape.capacity }, (_, ordinal) => ({
+      ordinal,
+      past: [],
+      touch: 0,
+      touchedAt: 0,
+    }));
   }
 }

@@ -15,6 +15,7 @@ import {
 import { claim, noteRetired, releaseAffinity, retire } from "../../src/core/block-affinity.ts";
 import { allocate, reuse, undo } from "../../src/core/block-allocate.ts";
 import { countBlock } from "../../src/core/block-counts.ts";
+import { type HoldingsAnswer, holdings, type LeakedItem, releaseLeaked } from "../../src/core/block-leaks.ts";
 import type { AllocateItem, BlockPolicy } from "../../src/core/block-messages.ts";
 import { holds, releaseAddress, releaseHandle } from "../../src/core/block-release.ts";
 import { addressAt, type Cidr, containsAddress, formatCidr, ordinalOf, size } from "../../src/core/cidr.ts";
@@ -51,6 +52,10 @@ export class BlockRun {
   };
   #state: BlockState = blockState(undefined, []);
   readonly #told: { handle: string; key: string; addresses: { address: string; touch: number }[] }[] = [];
+  /** Orders of the collector, so that they can come again. */
+  readonly #orders: LeakedItem[] = [];
+  /** What each host was last told that it holds. */
+  readonly #holdings = new Map<string, HoldingsAnswer>();
 
   constructor(cidr: Cidr, options: BlockRunOptions = {}) {
     this.cidr = cidr;
@@ -106,6 +111,9 @@ export class BlockRun {
         return;
       case "releaseAddress":
         this.#releaseAddress(command);
+        return;
+      case "releaseLeaked":
+        this.#releaseLeaked(command);
         return;
       case "undo":
         this.#undo(command);
@@ -213,6 +221,39 @@ export class BlockRun {
     if (mustMatch) expect(answer.kind, "I3: and says so").toBe("rejected");
   }
 
+  #releaseLeaked(command: Of<"releaseLeaked">): void {
+    const known = this.#orders[command.pick % Math.max(this.#orders.length, 1)];
+    const item = command.isRepeat && known !== undefined ? known : this.#order(command);
+    if (item === undefined) return;
+    if (item !== known) this.#orders.push(item);
+    const slot = this.model.slots.find(({ ordinal }) => this.#addressOf(ordinal) === item.address);
+    const isMeant = slot?.held?.handle === item.handle && slot.touch === item.touch;
+    const before = this.#text();
+    const [answer] = this.#decide((draft) => releaseLeaked(draft, [item]));
+    expect(answer).toBe(this.model.releaseLeaked(item, answer === "released"));
+    if (isMeant) this.#ledger.released(item.address, this.model.now);
+    else expect(this.#text(), "I3 I11: only the tenure that was judged is freed").toBe(before);
+    if (slot?.held !== undefined) expect(isMeant).toBe(false);
+  }
+
+  /** An address in use, or used before, as it was judged now or at an earlier touch. */
+  #order({ pick, touch, handle }: Of<"releaseLeaked">): LeakedItem | undefined {
+    const held = this.model.slots.filter((slot) => slot.held !== undefined);
+    const used = pick % 5 === 0 ? this.model.slots.filter(({ past }) => past.length > 0) : held;
+    const slot = used[pick % Math.max(used.length, 1)];
+    const last = slot?.held ?? slot?.past[0];
+    if (slot === undefined || last === undefined) return undefined;
+    return {
+      address: this.#addressOf(slot.ordinal),
+      handle: handle === "right" ? last.handle : "stale",
+      touch: { last: slot.touch, first: last.sequenceNumber, earlier: slot.touch - 1 }[touch],
+    };
+  }
+
+  #addressOf(ordinal: number): string {
+    return formatAddress(addressAt(this.cidr, ordinal));
+  }
+
   #undo({ pick, isStale }: Of<"undo">): void {
     const told = this.#told[this.#told.length - 1 - (pick % Math.max(this.#told.length, 1))];
     if (told === undefined) return;
@@ -301,6 +342,7 @@ export class BlockRun {
     expect(stepped, "every cooling address is in a step").toBe(counts.cooling);
     const { capacity, allocated, cooling, hostReserved, free } = counts;
     expect(allocated + cooling + hostReserved + free, "I14: counts partition the block").toBe(capacity);
+    for (const host of ["a", "b", "c"]) this.#checkHoldings(draft, host);
     const live = [...draft.rows()].filter(({ current }) => current !== undefined);
     const addresses = live.map(({ ordinal }) => formatAddress(addressAt(this.cidr, ordinal)));
     expect(addresses.sort(), "the block holds what its callers were told").toEqual(this.#ledger.live);
@@ -312,6 +354,19 @@ export class BlockRun {
       counter: this.#state.counter,
       at: this.#state.at,
     });
+  }
+
+  /** The number of a block stands for all that a host holds there. */
+  #checkHoldings(draft: BlockDraft, host: string): void {
+    const question = { block: formatCidr(this.cidr), host, cooldownMs: this.#policy.cooldownMs };
+    const told = holdings(draft, question);
+    expect(told).toEqual(this.model.holdings(host, question.cooldownMs));
+    const last = this.#holdings.get(host);
+    if (last?.number === told.number) expect(told.subjects).toEqual(last.subjects);
+    const { subjects: _known, ...rest } = told;
+    expect(holdings(draft, { ...question, ifNumber: told.number })).toEqual(rest);
+    expect(holdings(draft, { ...question, ifNumber: told.number - 1 })).toEqual(told);
+    this.#holdings.set(host, told);
   }
 
   #target(epochStep: number) {
