@@ -16,6 +16,7 @@ import {
 import { invariant } from "../src/core/invariant.ts";
 import { EDGE_SETTINGS, LOCAL_SETTINGS, type Settings } from "../src/core/settings.ts";
 import type { EndSignal } from "../src/platform/call.ts";
+import type { ClusterSource } from "../src/rpc/cluster-source.ts";
 import type { HandleIndexPort } from "../src/rpc/handle-index.ts";
 import type { PolicySource } from "../src/rpc/policy-source.ts";
 import type { Ports } from "../src/rpc/ports.ts";
@@ -42,6 +43,16 @@ type PlacedEnv = Env & Placement;
 /** The lease of a process that serves all objects and the Worker. */
 let sharedPolicy: PolicySource | undefined;
 
+/** Makes the source of a deployment that names a cluster, with the deployment's clock. */
+type ClusterMaker = (env: Env, clock: Pick<Runtime, "now" | "sleep">) => ClusterSource | undefined;
+
+let makeCluster: ClusterMaker | undefined;
+
+/** Tells how a cluster is asked. Why: objects do not know the sources of evidence; the composition root does. */
+export function askClusterBy(make: ClusterMaker): void {
+  makeCluster = make;
+}
+
 /** Makes the runtime of one object, or of the Worker, from its bindings. */
 export function productionRuntime(env: Env): Runtime {
   const isLocal = env.PLATFORM === "local";
@@ -49,6 +60,7 @@ export function productionRuntime(env: Env): Runtime {
   const ports = portsOf(env, settings);
   const ownPolicy = (): PolicySource => policyOf(ports, settings);
   if (isLocal) sharedPolicy ??= ownPolicy();
+  const cluster = makeCluster?.(env, { now, sleep });
   return {
     settings,
     now,
@@ -56,6 +68,7 @@ export function productionRuntime(env: Env): Runtime {
     unique: () => crypto.randomUUID(),
     ports,
     policy: sharedPolicy ?? ownPolicy(),
+    ...(cluster === undefined ? {} : { cluster }),
   };
 }
 

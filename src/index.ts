@@ -2,8 +2,9 @@
  * The composition root: builds the runtime from env, exports the objects, fetch and scheduled.
  * May import: everything. Only this file knows everything.
  */
-import { productionRuntime } from "../durable-objects/production.ts";
+import { askClusterBy, productionRuntime } from "../durable-objects/production.ts";
 import { refusalOf } from "../durable-objects/refusal.ts";
+import { clusterSourceOf, type KubernetesEnv } from "./gc/kubernetes-settings.ts";
 import { createFetch } from "./http/worker.ts";
 
 export { BlockObject } from "../durable-objects/block.ts";
@@ -12,6 +13,8 @@ export { HandleIndexObject } from "../durable-objects/handle-index.ts";
 export { HostObject } from "../durable-objects/host.ts";
 export { PoolObject } from "../durable-objects/pool.ts";
 export { SweepObject } from "../durable-objects/sweep.ts";
+
+askClusterBy((env: Env & KubernetesEnv, clock) => clusterSourceOf(env, clock));
 
 const serve = createFetch<Env>(productionRuntime, refusalOf);
 

@@ -7,6 +7,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createAuthenticator } from "../http/auth.ts";
 import { bundleWorker, deployedEntry } from "./bundle.ts";
+import type { ClusterAccess } from "./cluster-access.ts";
 import {
   findLockTools,
   isLocked,
@@ -41,6 +42,8 @@ export interface LaunchOptions {
   vars?: Record<string, string>;
   /** The value of the secret IPAM_TOKENS; absent: nobody has to show a token on loopback. */
   tokens?: string;
+  /** The API server of the cluster whose nodes the hosts are; absent: no cluster is asked. */
+  kubernetes?: ClusterAccess;
   /** Receives what workerd and the Worker print, once it is ready; before, a refusal quotes it. */
   onLog?: (text: string) => void;
   /** What of the lock to use; absent: what this machine has. */
@@ -91,13 +94,29 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
   const authMode = authModeOf(options);
   const host = options.address.includes(":") ? `[${options.address}]` : options.address;
   const configFile = resolve(runFolder, "workerd.capnp");
-  const vars = { PLATFORM: "local", ...(authMode === "none" ? { AUTH_MODE: "none" } : {}), ...options.vars };
-  const secrets = options.tokens === undefined ? [] : ["IPAM_TOKENS"];
-  const socket = `${host}:${options.port}`;
-  const setting = { objectsFolder, publicFolder, bundle: "worker.js", socket, vars, secrets };
+  const { kubernetes } = options;
+  const vars = {
+    PLATFORM: "local",
+    ...(authMode === "none" ? { AUTH_MODE: "none" } : {}),
+    ...kubernetes?.vars,
+    ...options.vars,
+  };
+  const secrets = {
+    ...(options.tokens === undefined ? {} : { IPAM_TOKENS: options.tokens }),
+    ...(kubernetes?.token === undefined ? {} : { KUBERNETES_TOKEN: kubernetes.token }),
+  };
+  const setting = {
+    objectsFolder,
+    publicFolder,
+    bundle: "worker.js",
+    socket: `${host}:${options.port}`,
+    vars,
+    secrets: Object.keys(secrets),
+    ...(kubernetes === undefined ? {} : { cluster: kubernetes }),
+  };
   writeFileSync(configFile, workerdConfig(setting));
 
-  const child = spawnWorkerd(configFile, lockPrefix(lockTools, resolve(dataFolder, "lock")), options.tokens);
+  const child = spawnWorkerd(configFile, lockPrefix(lockTools, resolve(dataFolder, "lock")), secrets);
   if (!lockTools.flock && child.pid !== undefined) {
     nameHolders(resolve(dataFolder, "lock.pid"), [process.pid, child.pid]);
   }
@@ -121,7 +140,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
     await ended;
     clearTimeout(overdue);
   };
-  const ready = whenReady(child, socket, ended, () => log).then((url) => {
+  const ready = whenReady(child, setting.socket, ended, () => log).then((url) => {
     isReady = true;
     options.onLog?.(log);
     return url;

@@ -1,10 +1,12 @@
 /**
  * `npm start`: the service on this machine, on bare workerd, with its data on local disk.
- * Settings come from the environment: PORT, IPAM_DATA, IPAM_LISTEN, IPAM_TOKENS; IPAM_ENTRY, IPAM_VARS (tests).
+ * Settings come from the environment: PORT, IPAM_DATA, IPAM_LISTEN, IPAM_TOKENS, KUBERNETES_* (cluster-access.ts);
+ * IPAM_ENTRY, IPAM_VARS (tests).
  */
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { repositoryRoot } from "./bundle.ts";
+import { readClusterAccess } from "./cluster-access.ts";
 import { type AuthMode, type Launched, type LaunchOptions, launch, StartRefused } from "./launch.ts";
 import { writePublicFiles } from "./public-files.ts";
 
@@ -22,6 +24,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): LaunchOptions {
     throw new StartRefused(`IPAM_ENTRY names ${entry}, which does not exist`);
   }
   const tokens = environment.IPAM_TOKENS;
+  const kubernetes = readClusterAccess(environment);
   return {
     port,
     dataFolder: resolve(environment.IPAM_DATA || resolve(repositoryRoot, "data")),
@@ -29,6 +32,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): LaunchOptions {
     vars: readVars(environment.IPAM_VARS || "{}"),
     ...(entry ? { entry: resolve(entry) } : {}),
     ...(tokens === undefined ? {} : { tokens }),
+    ...(kubernetes === undefined ? {} : { kubernetes }),
   };
 }
 
@@ -53,7 +57,7 @@ const authText: Record<AuthMode, string> = {
 };
 
 /** What a person sees when the service is ready; lines fit in 80 columns. */
-export function readyText(url: string, dataFolder: string, service: Launched): string {
+export function readyText(url: string, { dataFolder, kubernetes }: LaunchOptions, service: Launched): string {
   const { flock, setpriv } = service.lockTools;
   const near = relative(process.cwd(), dataFolder);
   const folder =
@@ -66,6 +70,7 @@ export function readyText(url: string, dataFolder: string, service: Launched): s
     `  Docs      ${url}/docs`,
     `  Data      ${folder}`,
     `  Auth      ${authText[service.authMode]}`,
+    ...(kubernetes === undefined ? [] : [`  Cluster   ${kubernetes.vars.KUBERNETES_API_URL}`]),
     `  Objects   up to ${service.objectsMax} live at once (${service.openFiles} open files)`,
     ...(flock ? [] : ["  Lock      file with process id: util-linux flock is missing here"]),
     ...(setpriv ? [] : ["  Note      setpriv is missing: if this launcher is killed, workerd stays"]),
@@ -92,7 +97,7 @@ async function main(): Promise<number> {
   stopWithParent(stop);
   try {
     const url = await service.ready;
-    console.log(readyText(url, settings.dataFolder, service));
+    console.log(readyText(url, settings, service));
   } catch (error) {
     await service.kill();
     if (!stopping) {

@@ -1,11 +1,12 @@
 /**
  * Writes the configuration with which bare workerd serves the bundle.
  * Classes, bindings and the compatibility date come from wrangler.toml, so that both runtimes agree.
- * No secret is written: IPAM_TOKENS is read by workerd from its own environment.
+ * No secret is written: workerd reads them from its own environment, or from a file.
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { repositoryRoot } from "./bundle.ts";
+import type { ClusterRoute } from "./cluster-access.ts";
 
 /** What differs between two local deployments. */
 export interface WorkerdSetting {
@@ -21,6 +22,8 @@ export interface WorkerdSetting {
   vars: Record<string, string>;
   /** Names of text bindings whose values workerd takes from its environment. */
   secrets: string[];
+  /** The one server outside that the Worker may reach. */
+  cluster?: ClusterRoute;
 }
 
 interface Deployment {
@@ -51,6 +54,28 @@ function quote(text: string): string {
   return quoted;
 }
 
+interface ServiceText {
+  binding: string;
+  name: string;
+  kind: string;
+}
+
+/** The API server, and the folder with the token that is read again and again, since it is replaced. */
+function clusterServices(route: ClusterRoute | undefined): ServiceText[] {
+  if (route === undefined) return [];
+  const { address, tls, tokenFolder } = route;
+  const trust = tls?.certificates.length
+    ? `trustedCertificates = [${tls.certificates.map(quote).join(", ")}]`
+    : "trustBrowserCas = true";
+  const name = tls?.serverName === undefined ? "" : `, certificateHost = ${quote(tls.serverName)}`;
+  const protocol = tls === undefined ? "http = ()" : `https = (options = (), tlsOptions = (${trust})${name})`;
+  const kind = `external = (address = ${quote(address)}, ${protocol})`;
+  const services = [{ binding: "KUBERNETES", name: "kubernetes", kind }];
+  if (tokenFolder === undefined) return services;
+  const disk = `disk = (path = ${quote(tokenFolder)})`;
+  return [...services, { binding: "KUBERNETES_TOKEN_FOLDER", name: "kubernetes-token", kind: disk }];
+}
+
 /**
  * Makes the text of the configuration.
  *
@@ -70,16 +95,22 @@ export function workerdConfig(setting: WorkerdSetting, deployment = readDeployme
     '(name = "ASSETS", service = "public")',
     ...Object.entries(setting.vars).map(([name, value]) => `(name = ${quote(name)}, text = ${quote(value)})`),
     ...setting.secrets.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`),
+    ...clusterServices(setting.cluster).map(
+      ({ binding, name }) => `(name = ${quote(binding)}, service = ${quote(name)})`,
+    ),
+  ];
+  const services = [
+    '(name = "main", worker = .main)',
+    `(name = "objects", disk = (path = ${quote(setting.objectsFolder)}, writable = true))`,
+    `(name = "public", disk = (path = ${quote(setting.publicFolder)}))`,
+    ...clusterServices(setting.cluster).map(({ name, kind }) => `(name = ${quote(name)}, ${kind})`),
   ];
   const list = (items: string[]): string => items.map((item) => `\n    ${item},`).join("");
   return `# Written by src/tools/start.ts at each start.
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
-  services = [
-    (name = "main", worker = .main),
-    (name = "objects", disk = (path = ${quote(setting.objectsFolder)}, writable = true)),
-    (name = "public", disk = (path = ${quote(setting.publicFolder)})),
+  services = [${list(services)}
   ],
   sockets = [(name = "http", address = ${quote(setting.socket)}, http = (), service = "main")],
 );

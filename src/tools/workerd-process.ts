@@ -35,15 +35,20 @@ function workerdBinary(): string {
  *
  * Invariant: the process id is workerd's own, and its soft limit of open files is the hard one.
  */
-export function spawnWorkerd(configFile: string, prefix: string[], tokens: string | undefined): ChildProcess {
+export function spawnWorkerd(
+  configFile: string,
+  prefix: string[],
+  secrets: Readonly<Record<string, string>>,
+): ChildProcess {
   const raise = ["sh", "-c", 'ulimit -Sn "$(ulimit -Hn)"; exec "$@"', "sh"];
   const serve = [workerdBinary(), "serve", "--control-fd=3", configFile];
   const [program = "", ...rest] = [...prefix, ...raise, ...serve];
-  const { IPAM_TOKENS: _, ...environment } = process.env;
+  // Only what was asked for: a secret of our own environment is none of it unless it was.
+  const { IPAM_TOKENS: _, KUBERNETES_TOKEN: __, ...environment } = process.env;
   return spawn(program, rest, {
     // Its own process group: a Ctrl-C in the terminal reaches us only, and we stop it in order.
     detached: true,
-    env: tokens === undefined ? environment : { ...environment, IPAM_TOKENS: tokens },
+    env: { ...environment, ...secrets },
     stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
 }
