@@ -21,6 +21,7 @@ import {
 } from "../../../src/core/ids.ts";
 import { LOCAL_SETTINGS, type Settings } from "../../../src/core/settings.ts";
 import type { EndSignal } from "../../../src/platform/call.ts";
+import type { ClusterSource } from "../../../src/rpc/cluster-source.ts";
 import type { Ports } from "../../../src/rpc/ports.ts";
 import type { ObjectClass, Place } from "./objects.ts";
 import { World, type WorldOptions } from "./world.ts";
@@ -29,6 +30,8 @@ export interface DeploymentOptions extends Partial<WorldOptions> {
   settings?: Partial<Settings>;
   /** Who holds a lease: each object (as on Cloudflare), or the process for all (as on workerd). */
   leasesOf?: "object" | "process";
+  /** The cluster that objects ask; absent: none is. */
+  cluster?: ClusterSource;
 }
 
 export interface Deployed {
@@ -62,7 +65,7 @@ export function portsOver(stub: <T extends object>(objectName: string) => T, set
 
 /** Makes a deployment of the given classes; those that a test does not need may be left out. */
 export function deploy(classes: Record<string, ObjectClass>, options: DeploymentOptions = {}): Deployed {
-  const { settings: changed, leasesOf = "object", ...rest } = options;
+  const { settings: changed, leasesOf = "object", cluster, ...rest } = options;
   const settings: Settings = { ...LOCAL_SETTINGS, ...changed };
   const leases = (place: Pick<Place, "now" | "sleep">, ports: Ports): PolicyCache =>
     new PolicyCache({
@@ -80,6 +83,7 @@ export function deploy(classes: Record<string, ObjectClass>, options: Deployment
       unique: () => place.unique(),
       ports: own,
       policy: leasesOf === "object" ? leases(place, own) : policy,
+      ...(cluster === undefined ? {} : { cluster }),
     };
   };
   const world = new World({ runtime, ...rest, classes });

@@ -113,6 +113,13 @@ export class ObjectRecord implements InstanceHost {
     for (const instance of [...this.#alive]) instance.kill(fault);
   }
 
+  /** Drops the alarm for good, and with it what would fire; memory is lost. */
+  loseAlarm(): void {
+    this.evict("silent");
+    this.database.replaceAlarm(null);
+    this.#planAlarm();
+  }
+
   /** Puts a new instance in the place of the current one, which lives on. */
   supersede(storage: "fenced" | "shared"): Instance {
     const old = this.#live();

@@ -260,10 +260,7 @@ export class World {
   /** Drops an object's alarm, as the platform does with one that failed too often; its memory is lost. */
   loseAlarm(objectName: string): void {
     this.scheduler.note(`lose the alarm of ${objectName}`);
-    const record = this.#objects.record(objectName);
-    record.evict("silent");
-    record.database.setAlarm(null);
-    record.database.commit();
+    this.#objects.record(objectName).loseAlarm();
   }
 
   alarmOf(objectName: string): number | null {
