@@ -73,6 +73,8 @@ export class ApiServer {
   base = "";
   /** `GET` lines without the base, in the order of their arrival. */
   readonly requests: string[] = [];
+  /** Those of them that were answered as they wished: 200. */
+  readonly accepted: string[] = [];
   /** Called before each request is answered. */
   onRequest: () => void = () => undefined;
   readonly #objects = new Map<string, Map<string, Stored>>();
@@ -148,6 +150,7 @@ export class ApiServer {
     const fault = met?.fault ?? {};
     this.requests.push(path.slice(this.base.length));
     const { status, body } = this.#respond(path, headers);
+    if (status === 200 && fault.status === undefined) this.accepted.push(path.slice(this.base.length));
     const whole = typeof body === "string" ? body : JSON.stringify(fault.edit?.(body) ?? body);
     const text = fault.status === undefined ? whole : "<html>a proxy says no</html>";
     return {
