@@ -25,6 +25,7 @@ import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
 import {
   BLOCK_MIGRATIONS,
+  BLOCK_TABLES,
   freshBlock,
   type LoadedBlock,
   StaleMemory,
@@ -51,7 +52,7 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     this.#runtime = runtime;
     this.#times = runtime.settings;
     this.#lending = new BlockLending(runtime);
-    this.#store = new Store(ctx.storage, BLOCK_MIGRATIONS);
+    this.#store = new Store(ctx.storage, BLOCK_MIGRATIONS, BLOCK_TABLES);
   }
 
   async claim(request: rpc.ClaimRequest): Promise<rpc.ClaimAnswer> {

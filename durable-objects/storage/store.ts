@@ -24,12 +24,15 @@ export class Store {
   readonly counters: Counters = { calls: {}, commits: 0, rowsWritten: 0, rowsRead: 0 };
   readonly #storage: DurableObjectStorage;
   readonly #migrations: Migrations;
+  readonly #newest: readonly string[] | undefined;
   #version: number | undefined;
   #inside = false;
 
-  constructor(storage: DurableObjectStorage, migrations: Migrations) {
+  /** `newest` makes in few statements what all migrations make; absent: they are all run. */
+  constructor(storage: DurableObjectStorage, migrations: Migrations, newest?: readonly string[]) {
     this.#storage = storage;
     this.#migrations = migrations;
+    this.#newest = newest;
   }
 
   /** Counts one RPC event. */
@@ -111,9 +114,13 @@ export class Store {
         "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY) STRICT",
       );
     }
-    for (; version < this.#migrations.length; version += 1) {
-      for (const statement of this.#migrations[version] ?? []) this.#storage.sql.exec(statement);
-      this.#storage.sql.exec("INSERT INTO schema_version (version) VALUES (?)", version + 1);
+    const isNew = version === 0 && this.#newest !== undefined;
+    const steps = isNew ? [this.#newest] : this.#migrations.slice(version);
+    if (isNew) version = this.#migrations.length - 1;
+    for (const statements of steps) {
+      for (const statement of statements ?? []) this.#storage.sql.exec(statement);
+      version += 1;
+      this.#storage.sql.exec("INSERT INTO schema_version (version) VALUES (?)", version);
     }
     this.#version = version;
   }
