@@ -53,7 +53,7 @@ interface BenchEnv extends Omit<Env, "SWEEP"> {
   readonly SWEEP: DurableObjectNamespace<SweepObject>;
 }
 
-/** Through the same router as the service, and with JSON read and written: what any request costs at least. */
+/** Through the router that the service uses where a look-up is not enough, and with JSON read and written. */
 const routes = new Hono<{ Bindings: BenchEnv }>()
   .post("/bench/noop", async (c) => c.json(await c.req.json()))
   .post("/bench/write/:name", async (c) => {
