@@ -33,6 +33,10 @@ const SUMMARIES: Partial<Record<EventType, (event: RecentEvent) => string>> = {
   host_registered: (event) =>
     event.before === undefined ? `Host ${event.host} was registered.` : relabelled(event),
   repair: ({ name, after }) => `Check ${name} mended ${after?.repaired} of ${after?.problems} problems.`,
+  breaker_opened: ({ host, after }) =>
+    `The collector stopped itself: ${after?.confirmed} leaks of ${host ?? "the whole deployment"} at once ` +
+    `are more than the ${after?.limitPercent} % that it believes.`,
+  gc_stuck: () => "The collector stood still: no trigger called, or no host was audited, for too long.",
   host_removed: ({ host }) => `Host ${host} was removed.`,
 };
 
