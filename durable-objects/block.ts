@@ -10,14 +10,15 @@ import { allocateAll, reuse, traceKey, type Uncounted, undo } from "../src/core/
 import { auditBlock } from "../src/core/block-audit.ts";
 import { countBlock, countRoom } from "../src/core/block-counts.ts";
 import { inspect } from "../src/core/block-inspect.ts";
-import { holdings, releaseLeaked } from "../src/core/block-leaks.ts";
+import { holdings, keysOver, releaseLeaked } from "../src/core/block-leaks.ts";
 import { changeOwner, updateOwners } from "../src/core/block-owners.ts";
 import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
 import { noteBorrowed } from "../src/core/block-routes.ts";
 import { viewBlock } from "../src/core/block-view.ts";
 import { type Cidr, parseCidr } from "../src/core/cidr.ts";
+import { shardOf } from "../src/core/ids.ts";
 import { invariant } from "../src/core/invariant.ts";
-import { forgottenKeys } from "../src/core/ordinal.ts";
+import { forgottenKeys, type KeyName } from "../src/core/ordinal.ts";
 import { callIdempotent } from "../src/platform/call.ts";
 import type * as rpc from "../src/rpc/block.ts";
 import { BlockLending } from "./block-lending.ts";
@@ -148,7 +149,10 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
   async releaseLeaked(request: rpc.ReleaseLeakedRequest): Promise<rpc.ReleaseLeakedAnswer> {
     this.#store.countCall("releaseLeaked");
     const policy = { reserved: request.reserved ?? [], cooldownMs: request.cooldownMs };
-    const answers = this.#release(request.block, policy, (draft) => releaseLeaked(draft, request.items));
+    const { answers, over } = this.#release(request.block, policy, (draft) => {
+      return { answers: releaseLeaked(draft, request.items), over: keysOver(draft) };
+    });
+    this.#tellSpent(request.block, over);
     return { answers };
   }
 
@@ -250,12 +254,12 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     const { isLent, ...decision } = this.#transaction(() => this.#decideNow(block, now, decide));
     if (isLent) void this.#lending.tell(() => this.#read(block));
     const { changes, draft } = decision;
-    for (const { row, before } of changes.rows) {
-      for (const { handle, key } of forgottenKeys(before, row, draft.now, this.#times.spentKeyMs)) {
-        // What it still holds keeps the key alive: release by handle must go on finding that.
-        if (traceKey(draft, handle, key).held.length === 0) this.#tellSpent(block, handle, key);
-      }
-    }
+    const forgotten = changes.rows.flatMap(({ row, before }) =>
+      forgottenKeys(before, row, draft.now, this.#times.spentKeyMs),
+    );
+    // What it still holds keeps the key alive: release by handle must go on finding that.
+    const isOver = ({ handle, key }: KeyName) => traceKey(draft, handle, key).held.length === 0;
+    if (forgotten.length > 0) this.#tellSpent(block, forgotten.filter(isOver));
     return decision;
   }
 
@@ -271,11 +275,18 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     return { answer, changes, draft, isLent };
   }
 
-  /** What the row of an address that changes hands all the time cannot keep is kept by the index. */
-  #tellSpent(block: string, handle: string, key: string): void {
-    const item = { handle, key, block, until: 0, outcome: "released" } as const;
-    const told = this.#runtime.ports.handleIndex(handle).settle({ items: [item] });
-    Promise.resolve(told).catch(() => undefined);
+  /**
+   * Tells the index what it would find out in its own time: which keys are spent. Why: the row of an address
+   * that changes hands all the time cannot keep them all, and nobody repeats what the collector ended.
+   */
+  #tellSpent(block: string, keys: readonly KeyName[]): void {
+    const { settings, ports } = this.#runtime;
+    for (const [shard, ofShard] of Map.groupBy(keys, ({ handle }) => shardOf(handle, settings.indexShards))) {
+      const items = ofShard.map(({ handle, key }) => {
+        return { handle, key, block, until: 0, outcome: "released" } as const;
+      });
+      Promise.resolve(ports.handleIndexShard(shard).settle({ items })).catch(() => undefined);
+    }
   }
 
   /**

@@ -8,7 +8,7 @@ import { addressText, type BlockDraft } from "./block.ts";
 import { end } from "./block-release.ts";
 import { containsAddress, formatCidr, ordinalOf } from "./cidr.ts";
 import type { LeakSubject } from "./leak-subject.ts";
-import type { OrdinalRow } from "./ordinal.ts";
+import type { KeyName, OrdinalRow } from "./ordinal.ts";
 
 /** Asks a block what a host holds there, for an audit. */
 export interface HoldingsRequest {
@@ -119,4 +119,15 @@ function releaseOne(draft: BlockDraft, { address: text, handle, touch }: LeakedI
     return true;
   }
   return row.ended.some((past) => past.touch === touch && past.handle === handle);
+}
+
+/** The keys of which a decision has ended the last address here. */
+export function keysOver(draft: BlockDraft): KeyName[] {
+  const over = new Map<string, KeyName>();
+  for (const { current } of [...draft.touched().values()].flatMap((before) => before ?? [])) {
+    if (current === undefined || draft.index.held(current.handle, current.key).length > 0) continue;
+    const { handle, key } = current;
+    over.set(`${handle} ${key}`, { handle, key });
+  }
+  return [...over.values()];
 }

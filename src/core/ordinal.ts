@@ -36,6 +36,12 @@ export interface Ending {
   readonly touch?: number;
 }
 
+/** A request key, by whom it is of. */
+export interface KeyName {
+  readonly handle: string;
+  readonly key: string;
+}
+
 /**
  * The row of an ordinal that was used at least once.
  * Invariant: `number` is the block's counter at the row's last transition; it is the touch of an
@@ -159,7 +165,7 @@ export function forgottenKeys(
   after: OrdinalRow,
   now: number,
   spentKeyMs: number,
-): { readonly handle: string; readonly key: string }[] {
+): KeyName[] {
   if (before === undefined || before.ended.length < ENDED_MAX) return [];
   const kept = new Set(after.ended.map(({ sequenceNumber }) => sequenceNumber));
   const young = before.ended.filter(({ releasedAt }) => now - releasedAt < spentKeyMs);

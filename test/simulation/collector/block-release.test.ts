@@ -41,10 +41,25 @@ const keysOf = (scene: Scene, handle: string) =>
   scene.world.rows(SHARD, `SELECT state FROM keys WHERE handle = '${handle}'`).map(({ state }) => state);
 
 describe("the index row of a key that the collector freed", () => {
-  test("ends by the shard's own pass: spent, and gone when a repeat can no longer come", async () => {
+  test("is spent at once, by the block's word, and goes when a repeat can no longer come", async () => {
     const scene = await open();
     await got(scene, { handle: "h" });
+    // The shard has passed over its rows and rests: nothing would look at this one again.
+    await scene.world.advance(3 * PASS);
     expect(await free(scene, await judged(scene, "h"))).toEqual(["released"]);
+    expect(keysOf(scene, "h")).toEqual(["spent"]);
+    await scene.world.advance(2 * PASS);
+    expect(keysOf(scene, "h")).toEqual([]);
+    expect(checkRows(snapshot(scene))).toEqual([]);
+  });
+
+  test("ends by the shard's own pass where that word was lost", async () => {
+    const scene = await open();
+    await got(scene, { handle: "h" });
+    const word = scene.world.hold({ method: "settle", kind: "request" });
+    expect(await free(scene, await judged(scene, "h"))).toEqual(["released"]);
+    expect(word.messages).toHaveLength(1);
+    word.drop();
     expect(keysOf(scene, "h")).toEqual(["reserved"]);
     await scene.world.advance(PASS);
     expect(keysOf(scene, "h")).toEqual(["spent"]);
@@ -59,7 +74,7 @@ describe("the index row of a key that the collector freed", () => {
     const [first, second] = await judged(scene, "h");
     if (first === undefined) throw new Error("it holds two");
     expect(await free(scene, [first])).toEqual(["released"]);
-    await scene.world.advance(2 * PASS);
+    await scene.world.advance(PASS);
     expect(keysOf(scene, "h")).toEqual(["reserved"]);
     expect(heldBy(scene, "h")).toEqual([second?.address]);
     expect(await scene.world.during(scene.release("h"))).toEqual({ kind: "ok" });
