@@ -14,6 +14,7 @@ import type { Runtime } from "../../durable-objects/runtime.ts";
 import type { Counters } from "../../durable-objects/storage/store.ts";
 import { SweepObject } from "../../durable-objects/sweep.ts";
 import { LOCAL_SETTINGS, type Settings } from "../../src/core/settings.ts";
+import { clusterSourceOf, type KubernetesEnv } from "../../src/gc/kubernetes-settings.ts";
 import { createFetch } from "../../src/http/worker.ts";
 import type { PolicySource } from "../../src/rpc/policy-source.ts";
 import type { Ports } from "../../src/rpc/ports.ts";
@@ -24,7 +25,7 @@ interface Counting {
 }
 
 /** TEST_ALARMS=moved: alarms are set by the clock that a test has moved; else they keep to the real one. */
-type TestEnv = Env & { readonly TEST_SETTINGS?: string; readonly TEST_ALARMS?: string };
+type TestEnv = Env & KubernetesEnv & { readonly TEST_SETTINGS?: string; readonly TEST_ALARMS?: string };
 
 type ObjectKind = keyof Ports;
 
@@ -62,7 +63,8 @@ function testRuntime(env: TestEnv): Runtime {
     sleep: base.sleep,
     timeoutMs: settings.untilMs + settings.skewMs,
   });
-  return { ...base, settings, now, ports, policy };
+  const cluster = clusterSourceOf(env, { now, sleep: base.sleep });
+  return { ...base, settings, now, ports, policy, ...(cluster === undefined ? {} : { cluster }) };
 }
 
 /** Ports whose calls are counted and meet the faults that a test has set. */
