@@ -19,6 +19,7 @@ const TAGS: readonly Tag[] = [
   "hosts",
   "allocations",
   "blocks",
+  "gc",
   "operations",
 ];
 

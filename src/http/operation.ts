@@ -19,6 +19,7 @@ export type Tag =
   | "hosts"
   | "allocations"
   | "blocks"
+  | "gc"
   | "operations";
 
 /** Codes that any operation may answer without declaring them. */
@@ -75,6 +76,8 @@ export interface Declaration {
   readonly query?: Fields;
   readonly headers?: readonly HeaderName[];
   readonly body?: z.ZodType;
+  /** Bytes that a body may have; absent: as many as any. */
+  readonly bodyBytesMax?: number;
   /** The schema of each answer; null where it has no content. */
   readonly answers: AnswerSchemas;
   /** Codes of this operation beyond the common ones. */

@@ -92,7 +92,7 @@ async function parse(operation: Operation, arrival: Arrival): Promise<Result<Par
   faults.push(...headers.faults);
   let body: unknown;
   if (operation.body !== undefined) {
-    const read = await readJsonObject(arrival.request, BODY_BYTES_MAX);
+    const read = await readJsonObject(arrival.request, operation.bodyBytesMax ?? BODY_BYTES_MAX);
     if (!read.ok) return read;
     const given = withoutSpace(read.value, faults);
     body = check(operation.body, given, "body", faults);

@@ -96,9 +96,10 @@ describe("with credentials", () => {
   const roles = {
     readers: `getConfig listPools getPool listReservations getReservation listHosts getHost listAllocations
       getAllocation listBlocks getBlock getStatus getUtilization listRoutes getAddress
-      listEvents getCheck`,
+      listEvents getCheck getGc listLeaks`,
     agents: `getHost getHostReadiness putHost allocate listAllocations getAllocation assignAddress releaseAddress release getHandle
-      releaseHandle ensureBlocks changeOwner updateOwners allocateBatch explainAllocation`,
+      releaseHandle ensureBlocks changeOwner updateOwners allocateBatch explainAllocation
+      reportWorkloads collectAttachments`,
     all: "getHealth getReady whoAmI",
   };
   const named = (list: string) => list.split(/\s+/);

@@ -1,22 +1,25 @@
 /**
- * Writes hosts as answers. Reports, tunnels and leaks have their places; nothing reports yet.
+ * Writes hosts as answers, with what their agents reported and what is suspected there.
  * May import: rpc and http.
  */
 import type { HostFamilyView, HostView } from "../../rpc/host.ts";
+import type { ReportStateView } from "../../rpc/leaks.ts";
 import { timeText } from "../problems/row.ts";
 import type { Wire } from "../schemas/components.ts";
+import { secondsOf } from "./gc.ts";
 
-/** Writes one host. */
+/** Writes one host. Shape: one whose agent has stopped reporting is `silent`. */
 export function hostOnWire(view: HostView): Wire["Host"] {
-  const { labels, ipv4, ipv6, refusals, registeredAt, removingSince, ...rest } = view;
+  const { labels, report, ipv4, ipv6, tunnels, leaks, refusals, registeredAt, removingSince, ...rest } = view;
   return {
     ...rest,
+    state: view.state === "active" && report.state === "stale" ? "silent" : view.state,
     labels: { ...labels },
-    report: { state: "never", workloads: 0 },
+    report: hostReportOnWire(report),
     ipv4: familyOnWire(ipv4),
     ipv6: familyOnWire(ipv6),
-    tunnels: [],
-    leaks: { candidates: 0, confirmed: 0, held: 0 },
+    tunnels: tunnels.map((tunnel) => ({ ...tunnel })),
+    leaks: { ...leaks },
     refusals: {
       last10Minutes: refusals.last10Minutes,
       ...(refusals.lastCode === undefined ? {} : { lastCode: refusals.lastCode }),
@@ -24,6 +27,14 @@ export function hostOnWire(view: HostView): Wire["Host"] {
     },
     registeredAt: timeText(registeredAt),
     ...(removingSince === undefined ? {} : { removingSince: timeText(removingSince) }),
+  };
+}
+
+function hostReportOnWire({ lastAt, ageMs, ...rest }: ReportStateView): Wire["HostReport"] {
+  return {
+    ...rest,
+    ...(lastAt === undefined ? {} : { lastAt: timeText(lastAt) }),
+    ...(ageMs === undefined ? {} : { ageSeconds: secondsOf(ageMs) }),
   };
 }
 

@@ -3,19 +3,23 @@
  * May import: core, rpc and http. A block that the directory does not confirm is not asked.
  */
 import { type Address, formatAddress } from "../../core/address.ts";
+import type { AddressRecord } from "../../core/allocation.ts";
 import { blockOf, containsAddress, formatCidr } from "../../core/cidr.ts";
 import { reservedOrdinals } from "../../core/placement.ts";
 import { type CompiledPolicy, type CompiledPool, compilePolicy } from "../../core/policy.ts";
 import type { AddressInspection, PastTenure } from "../../rpc/block.ts";
+import type { ListedLeak } from "../../rpc/leaks.ts";
+import { isKnownHost } from "../known-hosts.ts";
 import type { Call } from "../operation.ts";
 import { allocationOnWire } from "../present/allocation.ts";
+import { leakOnWire } from "../present/leak.ts";
 import { timeText } from "../problems/row.ts";
 import type { Wire } from "../schemas/components.ts";
 import { blockPolicyOf, placedByPolicy, storedCidr, storedPolicy, targetOf } from "./policy.ts";
 
 type View = Wire["AddressView"];
 
-/** Reads everything about any address. Leaks have their place here; the collector will tell them. */
+/** Reads everything about any address; of one that is held also whether its host suspects a leak. */
 export async function addressView(call: Call, address: Address): Promise<View> {
   const stored = await storedPolicy(call);
   const policy = compilePolicy(stored);
@@ -62,6 +66,7 @@ async function inPool(
   }
   const question = { block, address: formatAddress(address), policy: blockPolicyOf(policy, pool, range) };
   const known = await call.ports.block(block).inspect(question);
+  const leak = known.record === undefined ? undefined : await leakOf(call, address, known.record);
   const reason = known.state === "free" ? reasonWhereFree(policy, pool, address, known) : known.state;
   return {
     ...place,
@@ -72,10 +77,24 @@ async function inPool(
       ? {}
       : { allocation: allocationOnWire(placedByPolicy(policy, known.record)) }),
     ...(known.freeAt === undefined ? {} : { freeAt: timeText(known.freeAt) }),
+    ...(leak === undefined ? {} : { leak: leakOnWire(leak) }),
     tenures: known.tenures.map(tenureOnWire),
     tenuresComplete: known.isComplete,
     asOf: timeText(call.now()),
   };
+}
+
+/** What the holder's host suspects of it; a suspicion of an earlier allocation is not told. */
+async function leakOf(call: Call, address: Address, record: AddressRecord): Promise<ListedLeak | undefined> {
+  const { host, handle, sequenceNumber } = record;
+  if (!(await isKnownHost(call, host))) return undefined;
+  const { family, value } = address;
+  const after = value === 0n ? {} : { after: formatAddress({ family, value: value - 1n }) };
+  const { leaks } = await call.ports.host(host).leaks({ host, limit: 1, ...after });
+  return leaks.find(
+    (leak) =>
+      leak.address === record.address && leak.handle === handle && leak.sequenceNumber === sequenceNumber,
+  );
 }
 
 function verdict(reason: string | undefined): Pick<View, "allocatable" | "reason"> {

@@ -3,9 +3,11 @@
  * May import: core, rpc and http. Rule: a warning is a fact of this answer, not a guess about the future.
  */
 import type { Policy, PoolDefinition } from "../../core/policy.ts";
+import type { GcView } from "../../rpc/leaks.ts";
 import type { PoolUsageView } from "../../rpc/pool.ts";
 import { timeText } from "../problems/row.ts";
 import type { Wire } from "../schemas/components.ts";
+import { gcWarnings } from "./gc-warnings.ts";
 
 type Warning = Wire["Warning"];
 
@@ -18,12 +20,18 @@ export interface Observed {
   readonly isLeased: boolean;
   /** Nobody is asked who he is. */
   readonly isOpen: boolean;
+  readonly gc: GcView;
 }
 
-/** Lists the warnings: the service first, then its configuration, then pools by name. */
+/** Lists the warnings: the service first, then its configuration, the collector, pools by name. */
 export function warningsOf(observed: Observed): Warning[] {
   const { usages } = observed;
-  return [...ofService(observed), ...ofConfig(observed), ...usages.flatMap(ofPool)];
+  return [
+    ...ofService(observed),
+    ...ofConfig(observed),
+    ...gcWarnings(observed.gc),
+    ...usages.flatMap(ofPool),
+  ];
 }
 
 function ofService({ isLeased, isOpen }: Observed): Warning[] {

@@ -8,7 +8,9 @@ import * as batch from "./batch.ts";
 import * as block from "./block.ts";
 import * as check from "./check.ts";
 import * as event from "./event.ts";
+import * as gc from "./gc.ts";
 import * as host from "./host.ts";
+import * as leak from "./leak.ts";
 import * as ownership from "./ownership.ts";
 import * as policy from "./policy.ts";
 import * as problem from "./problem.ts";
@@ -29,6 +31,8 @@ export const components = {
   ...status,
   ...event,
   ...check,
+  ...gc,
+  ...leak,
 } as const;
 
 export type ComponentName = keyof typeof components;

@@ -6,6 +6,7 @@ import * as limits from "../../core/limits.ts";
 import { Allocation } from "./allocation.ts";
 import { addressOut, counter, family, openSet, textMapOut, time, whole } from "./answer-fields.ts";
 import { freeText, handle, textMap } from "./fields.ts";
+import { Leak } from "./leak.ts";
 import { z } from "./zod.ts";
 
 const absentIsFalse = () => z.boolean().openapi({ description: "Absent means False." });
@@ -61,35 +62,6 @@ export const Tenure = z
     sequenceNumber: counter().optional(),
   })
   .openapi("Tenure");
-
-/** Told by the leak collector; nothing tells of leaks before it is there. */
-export const Leak = z
-  .object({
-    address: addressOut(),
-    handle: z.string(),
-    host: z.string(),
-    pool: z.string().optional(),
-    kind: openSet("workload", "vm", "tunnel", "load_balancer", "external").optional(),
-    state: openSet("candidate", "confirmed", "held", "released"),
-    reason: openSet(
-      "grace_period",
-      "evidence_stale",
-      "evidence_never",
-      "handle_partly_alive",
-      "breaker_open",
-      "paused",
-      "host_removing",
-      "none",
-    ).optional(),
-    detail: z.string().optional(),
-    firstAbsentAt: time(),
-    lastAbsentAt: time(),
-    releasableAt: time().optional(),
-    observations: whole(),
-    attributes: textMapOut().optional(),
-    sequenceNumber: counter(),
-  })
-  .openapi("Leak");
 
 export const AddressView = z
   .object({

@@ -90,6 +90,13 @@ export const blocksQuery = z.object({
   ...page,
 });
 
+export const leaksQuery = z.object({
+  host: hostName().optional(),
+  pool: policyName().optional(),
+  state: choice(["candidate", "confirmed", "held"], 32),
+  ...page,
+});
+
 export const eventsQuery = z.object({
   type: filterText(limits.EVENT_TYPE_TEXT_MAX),
   host: hostName().optional(),

@@ -1,8 +1,9 @@
 /**
  * Schemas of the state of the service as an operator reads it first.
- * May import: the schema library and the schemas it is made of. The collector adds `gc` here.
+ * May import: the schema library and the schemas it is made of.
  */
 import { time, whole } from "./answer-fields.ts";
+import { GcStatus } from "./gc.ts";
 import { Config, PoolUsage } from "./policy.ts";
 import { z } from "./zod.ts";
 
@@ -37,6 +38,7 @@ export const Status = z
     config: Config,
     warnings: z.array(Warning),
     pools: z.array(PoolUsage).optional(),
+    gc: GcStatus.optional(),
     hosts: HostCounts.optional(),
     refusalsLast10Minutes: whole().optional(),
   })
