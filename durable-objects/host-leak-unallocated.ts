@@ -3,7 +3,7 @@
  * May import: core, rpc. Rule: no block is asked whose existence its Pool has not confirmed.
  */
 import { parseAddress } from "../src/core/address.ts";
-import { blockName, blockOf } from "../src/core/cidr.ts";
+import { blockOf, formatCidr } from "../src/core/cidr.ts";
 import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import type { AddressInspection } from "../src/rpc/block.ts";
 import type { UnallocatedUseView } from "../src/rpc/leaks.ts";
@@ -29,7 +29,7 @@ export async function unallocatedUse(
     const pool = policy.poolOf(parsed.value);
     if (pool === undefined) return { address, state: "not_in_any_pool" };
     if (at >= LOOKED_UP_MAX) return { address, state: "unknown" };
-    const block = blockName(blockOf(parsed.value, pool.definition.blockSize));
+    const block = formatCidr(blockOf(parsed.value, pool.definition.blockSize));
     const said = await inspected(host, policy, pool, block, address);
     if (said === undefined) return { address, state: "unknown" };
     const { record } = said === "free" ? {} : said;
