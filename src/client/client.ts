@@ -7,6 +7,7 @@ import type { Result } from "../core/result.ts";
 import {
   decodeAllocationList,
   decodeAllocationResult,
+  decodeAttachmentGcResult,
   decodeHostReadiness,
   decodeReleaseResult,
 } from "./decode.ts";
@@ -15,6 +16,8 @@ import type {
   AllocationList,
   AllocationRequest,
   AllocationResult,
+  AttachmentGcRequest,
+  AttachmentGcResult,
   HostReadiness,
   ReleaseRequest,
   ReleaseResult,
@@ -46,6 +49,11 @@ export interface Client {
   getHandle(handle: string): Promise<Result<AllocationList, CallFailure>>;
   /** Says per family whether a host could be served now (GET /v1/hosts/{host}/readiness). */
   getHostReadiness(host: string): Promise<Result<HostReadiness, CallFailure>>;
+  /** Tells which handles of a network are valid on a host (POST /v1/hosts/{host}/attachment-gc). */
+  collectAttachments(
+    host: string,
+    request: AttachmentGcRequest,
+  ): Promise<Result<AttachmentGcResult, CallFailure>>;
 }
 
 /** Binds the operations to one service. */
@@ -76,6 +84,12 @@ export function createClient(options: ClientOptions): Client {
         connection,
         { method: "GET", path: `/v1/hosts/${encodeURIComponent(host)}/readiness` },
         decodeHostReadiness,
+      ),
+    collectAttachments: (host, body) =>
+      exchange(
+        connection,
+        { method: "POST", path: `/v1/hosts/${encodeURIComponent(host)}/attachment-gc`, body },
+        decodeAttachmentGcResult,
       ),
   };
 }

@@ -7,7 +7,9 @@ import type {
   Allocation,
   AllocationList,
   AllocationResult,
+  AttachmentGcResult,
   FamilyReadiness,
+  GcOutcome,
   HostReadiness,
   Problem,
   ReleaseOutcome,
@@ -33,6 +35,7 @@ const ALLOCATION: Shape = {
 };
 const RELEASE_OUTCOME: Shape = { address: "string", handle: "string?", outcome: "string", code: "string?" };
 const FAMILY_READINESS: Shape = { wanted: "boolean", ready: "boolean", code: "string?", hint: "string?" };
+const GC_OUTCOME: Shape = { handle: "string", outcome: "string", reason: "string?" };
 const PROBLEM: Shape = {
   title: "string",
   status: "number",
@@ -70,6 +73,12 @@ export function decodeHostReadiness(value: unknown): HostReadiness | undefined {
   return isSound ? (value as unknown as HostReadiness) : undefined;
 }
 
+/** Reads what became of the handles that a runtime does not call valid. */
+export function decodeAttachmentGcResult(value: unknown): AttachmentGcResult | undefined {
+  if (!hasShape(value, { released: "number", held: "number" })) return undefined;
+  return areAll(value.results, isGcOutcome) ? (value as unknown as AttachmentGcResult) : undefined;
+}
+
 /** Reads the body of a refusal. */
 export function decodeProblem(value: unknown): Problem | undefined {
   if (!hasShape(value, PROBLEM)) return undefined;
@@ -87,6 +96,10 @@ function isFamilyReadiness(value: unknown): value is FamilyReadiness {
 
 function isReleaseOutcome(value: unknown): value is ReleaseOutcome {
   return hasShape(value, RELEASE_OUTCOME);
+}
+
+function isGcOutcome(value: unknown): value is GcOutcome {
+  return hasShape(value, GC_OUTCOME);
 }
 
 function isFieldFault(value: unknown): boolean {

@@ -90,6 +90,27 @@ export interface ReleaseResult {
   results: ReleaseOutcome[];
 }
 
+/** Body of POST /v1/hosts/{host}/attachment-gc. */
+export interface AttachmentGcRequest {
+  network: string;
+  /** All of them, at most 4096: a handle of the network that is left out counts as gone. */
+  validHandles: string[];
+}
+
+/** What became of one handle that was left out. */
+export interface GcOutcome {
+  handle: string;
+  outcome: string;
+  reason?: string;
+}
+
+/** Answer of POST /v1/hosts/{host}/attachment-gc. */
+export interface AttachmentGcResult {
+  released: number;
+  held: number;
+  results: GcOutcome[];
+}
+
 /** Body of every refusal (application/problem+json). */
 export interface Problem {
   title: string;

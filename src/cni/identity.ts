@@ -34,15 +34,9 @@ const KEYS_MAX = 8;
  */
 export function identify(network: string, attachment: Attachment): Result<Identity, Failure> {
   const { containerId, interfaceName, args } = attachment;
-  const handle = `${network}.${containerId}`;
-  if (!HANDLE_PATTERN.test(handle)) {
-    return err(
-      failure(
-        CNI.invalidEnvironment,
-        "CNI_CONTAINERID and the network's name are longer than 252 characters",
-      ),
-    );
-  }
+  const named = handleOf(network, containerId);
+  if (!named.ok) return named;
+  const handle = named.value;
   const pod = podOf(args);
   const workloadId = pod === undefined ? containerId : `${pod.namespace}.${pod.name}`;
   return ok({
@@ -52,6 +46,14 @@ export function identify(network: string, attachment: Attachment): Result<Identi
     attributes: pod === undefined ? {} : attributesOf(pod),
     ...(pod === undefined ? {} : { namespace: pod.namespace }),
   });
+}
+
+/** Names what a container holds on a network: all its interfaces there share one handle. */
+export function handleOf(network: string, containerId: string): Result<string, Failure> {
+  const handle = `${network}.${containerId}`;
+  if (HANDLE_PATTERN.test(handle)) return ok(handle);
+  const msg = "CNI_CONTAINERID and the network's name are longer than 252 characters";
+  return err(failure(CNI.invalidEnvironment, msg));
 }
 
 interface Pod {

@@ -37,11 +37,16 @@ export interface Netconf {
   readonly asksForAddress: boolean;
   /** What ADD printed, in the main plugin's words; unread, because only CHECK needs it. */
   readonly prevResult?: unknown;
+  /** What the runtime calls valid, in its own words; unread, because only GC needs it. */
+  readonly validAttachments?: unknown;
 }
+
+/** Where a runtime lists the attachments that are still valid. Source: CNI specification 1.1.0, section 2, GC. */
+export const VALID_ATTACHMENTS = "cni.dev/valid-attachments";
 
 export type Fields = Readonly<Record<string, unknown>>;
 /** What `ipam` says, besides what stands around it. */
-type Ipam = Omit<Netconf, "cniVersion" | "network" | "asksForAddress" | "prevResult">;
+type Ipam = Omit<Netconf, "cniVersion" | "network" | "asksForAddress" | "prevResult" | "validAttachments">;
 
 const HOST_PATTERN = /^(virtual:)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/;
 const HOST_CHARACTERS_MAX = 253;
@@ -85,8 +90,9 @@ export function readNetconf(stdin: string): Result<Netconf, Failure> {
   if (!isFields(parsed.ipam)) return invalid("ipam", "must be an object");
   const ipam = readIpam(parsed.ipam);
   if (!ipam.ok) return ipam;
-  const { prevResult } = parsed;
-  return ok({ cniVersion, network, asksForAddress: hasAddresses(parsed), prevResult, ...ipam.value });
+  const { prevResult, [VALID_ATTACHMENTS]: validAttachments } = parsed;
+  const unread = { prevResult, validAttachments };
+  return ok({ cniVersion, network, asksForAddress: hasAddresses(parsed), ...unread, ...ipam.value });
 }
 
 function readIpam(ipam: Fields): Result<Ipam, Failure> {

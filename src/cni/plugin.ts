@@ -3,7 +3,7 @@
  * May import: core, cni. stdout carries a CNI document or nothing.
  */
 
-import { err, ok, type Result } from "../core/result.ts";
+import { err, type Result } from "../core/result.ts";
 import { add } from "./add.ts";
 import { check } from "./check.ts";
 import { renderFailure, renderVersion } from "./cni-result.ts";
@@ -11,6 +11,7 @@ import { del } from "./del.ts";
 import { type Attachment, type Environment, readAttachment } from "./environment.ts";
 import { CNI } from "./error-codes.ts";
 import { type Failure, failure } from "./failure.ts";
+import { gc } from "./gc.ts";
 import type { Machine } from "./machine.ts";
 import { type Netconf, readNetconf, SUPPORTED_VERSIONS, versionOf } from "./netconf.ts";
 import { status } from "./status.ts";
@@ -35,7 +36,7 @@ const OF_ATTACHMENT = { ADD: add, CHECK: check, DEL: del } satisfies Record<
   (netconf: Netconf, attachment: Attachment, machine: Machine) => Performed
 >;
 /** Commands about the network; the specification has them since 1.1.0. */
-const OF_NETWORK = { GC: collectNothing, STATUS: status } satisfies Record<
+const OF_NETWORK = { GC: gc, STATUS: status } satisfies Record<
   string,
   (netconf: Netconf, machine: Machine) => Performed
 >;
@@ -76,14 +77,6 @@ async function runCommand(command: string, stdin: string, invocation: Invocation
   const known = ["VERSION", ...Object.keys(OF_ATTACHMENT), ...Object.keys(OF_NETWORK)].sort().join(", ");
   const shown = JSON.stringify(command.slice(0, 32));
   return err(failure(CNI.invalidEnvironment, `CNI_COMMAND ${shown} is not one of ${known}`));
-}
-
-/**
- * Why: a runtime that finds 1.1.0 among our versions sends GC to every plugin and reports a failure, while
- * the specification lets a plugin leave what it cannot clean. What a lost DEL left stays under its handle.
- */
-async function collectNothing(): Performed {
-  return ok("");
 }
 
 function tooOld(command: string, { cniVersion }: Netconf): Result<never, Failure> {

@@ -205,11 +205,111 @@ describe("STATUS", () => {
 });
 
 describe("GC", () => {
-  test("succeeds and asks nothing, so that a runtime's GC of the network does not fail here", async () => {
-    const netconf = { "cni.dev/valid-attachments": [{ containerID: "abc", ifname: "eth0" }] };
-    const env = { CNI_CONTAINERID: "", CNI_IFNAME: "", CNI_NETNS: "" };
-    expect(await invoke({ command: "GC", cniVersion: "1.1.0", netconf, env })).toEqual(SILENT_SUCCESS);
+  const VALID = "cni.dev/valid-attachments";
+  const NO_ATTACHMENT = { CNI_CONTAINERID: "", CNI_IFNAME: "", CNI_NETNS: "" };
+  const COLLECTED = json(200, { released: 0, held: 0, results: [] });
+
+  function gc(netconf: Record<string, unknown>, run: Run = {}): Promise<Finished> {
+    return invoke({ command: "GC", cniVersion: "1.1.0", env: NO_ATTACHMENT, ...run, netconf });
+  }
+
+  const attachment = (containerID: string, ifname = "eth0") => ({ containerID, ifname });
+
+  test("tells the handles of all valid attachments, one per container, and prints nothing", async () => {
+    service.answerWith(COLLECTED);
+    const valid = [attachment("abc"), attachment("abc", "net1"), attachment("d.e-f_1")];
+    const finished = await gc({ [VALID]: valid, "cni.dev/attachments": [] }, { ipam: { token: "agent-1" } });
+    expect(finished).toEqual(SILENT_SUCCESS);
+    expect(service.asked).toHaveLength(1);
+    expect(service.asked[0]).toMatchObject({
+      method: "POST",
+      path: "/v1/hosts/node-1/attachment-gc",
+      headers: { authorization: "Bearer agent-1", "x-request-timeout-ms": "30000" },
+      body: { network: "net1", validHandles: ["net1.abc", "net1.d.e-f_1"] },
+    });
+  });
+
+  test("of an empty list says that nothing is valid any more", async () => {
+    service.answerWith(COLLECTED);
+    expect(await gc({ [VALID]: [] })).toEqual(SILENT_SUCCESS);
+    expect(service.asked[0]?.body).toEqual({ network: "net1", validHandles: [] });
+  });
+
+  test("succeeds whatever the service releases or holds back", async () => {
+    const results = [
+      { handle: "net1.dead", outcome: "released", addresses: ["10.244.3.20"] },
+      { handle: "net1.beef", outcome: "held", reason: "allocated_less_than_120_s_ago" },
+      { handle: "net1.cafe", outcome: "of_a_newer_service" },
+    ];
+    service.answerWith(json(200, { released: 1, held: 1, results }));
+    expect(await gc({ [VALID]: [attachment("abc")] })).toEqual(SILENT_SUCCESS);
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ["no list", {}],
+    ["null, as of a list that was never made", { [VALID]: null }],
+    ["an object", { [VALID]: { containerID: "abc" } }],
+    ["only a list of another name", { "cni.dev/attachments": [attachment("abc")] }],
+  ])("I11: with %s it is error 7 and nothing is sent: no list never means none valid", async (_, netconf) => {
+    const printedFailure = failed(await gc(netconf));
+    expect(printedFailure).toMatchObject({ cniVersion: "1.1.0", code: 7 });
+    expect(printedFailure.msg).toMatch(/cni\.dev\/valid-attachments must be a list/);
     expect(service.asked).toHaveLength(0);
+  });
+
+  test.each<[string, unknown]>([
+    ["text", "abc"],
+    ["nothing", null],
+    ["no container", { ifname: "eth0" }],
+    ["an empty container", attachment("")],
+    ["a container with a slash", attachment("a/b")],
+    ["a container by another name", { containerId: "abc", ifname: "eth0" }],
+  ])("I11: one element that is %s fails the whole list, and nothing is sent", async (_, element) => {
+    const printedFailure = failed(await gc({ [VALID]: [attachment("abc"), element] }));
+    expect(printedFailure.code).toBe(7);
+    expect(printedFailure.msg).toMatch(/containerID at index 1$/);
+    expect(service.asked).toHaveLength(0);
+  });
+
+  test("I11: a container whose handle would be too long fails the whole list", async () => {
+    expect(failed(await gc({ [VALID]: [attachment("a".repeat(250))] })).code).toBe(4);
+    expect(service.asked).toHaveLength(0);
+  });
+
+  test("I11: 4096 containers are sent whole, one more is refused and nothing is sent", async () => {
+    service.answerWith(COLLECTED);
+    const containers = Array.from({ length: 4096 }, (_, n) => attachment(`c${n}`));
+    const interfaces = containers.map(({ containerID }) => attachment(containerID, "net1"));
+    expect(await gc({ [VALID]: [...containers, ...interfaces] })).toEqual(SILENT_SUCCESS);
+    const { validHandles } = service.asked[0]?.body as { validHandles: string[] };
+    expect(validHandles).toHaveLength(4096);
+    const printedFailure = failed(await gc({ [VALID]: [...containers, attachment("one-more")] }));
+    expect(printedFailure.code).toBe(7);
+    expect(printedFailure.msg).toMatch(/4097 containers, more than 4096; nothing was collected/);
+    expect(service.asked).toHaveLength(1);
+  });
+
+  test.each<[string, Parameters<typeof problem>, number]>([
+    ["does not know the host", [404, "host_not_found"], 120],
+    ["takes no such token", [401, "token_invalid"], 110],
+    ["has another host's token", [403, "host_mismatch"], 110],
+    ["is overloaded", [503, "overloaded", { retry: "same_request" }], 11],
+    ["has no policy", [503, "policy_unavailable", { retry: "same_request" }], 11],
+  ])("fails when the service %s", async (_, refusal, code) => {
+    service.answerWith(problem(...refusal));
+    const printedFailure = failed(await gc({ [VALID]: [] }));
+    expect(printedFailure.code).toBe(code);
+    expect(printedFailure.msg).toMatch(new RegExp(`^${refusal[1]} \\(${code}\\): `));
+  });
+
+  test("of a service that is away is error 11", async () => {
+    await service.close();
+    expect(failed(await gc({ [VALID]: [] }))).toMatchObject({ code: 11 });
+  });
+
+  test("an answer of another shape is error 11", async () => {
+    service.answerWith(json(200, { released: 0, held: 0 }));
+    expect(failed(await gc({ [VALID]: [] })).msg).toMatch(/^unexpected_answer \(11\): /);
   });
 
   test.each(["GC", "STATUS"])("%s below version 1.1.0 is error 1", async (command) => {
