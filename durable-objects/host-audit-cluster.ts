@@ -88,7 +88,8 @@ export class ClusterLooks {
     const { takenAt, complete, pods, unreadable, machines, requests, what } = said.value;
     this.what ??= what;
     this.requests += requests;
-    if (!complete) this.hasFailed = true;
+    // Also of a look that ended something may not have been readable: a pod, or all machines.
+    if (!complete || what !== undefined) this.hasFailed = true;
     const view: ClusterView = {
       complete,
       scope,
