@@ -41,6 +41,8 @@ let underWay = 0;
 let waiting = 0;
 /** What each instance did, read without a call: asking thousands of objects would take too long. */
 const living = new Map<string, { readonly kind: ObjectKind; readonly object: Counting }>();
+/** Sets an alarm by the real clock, for objects whose alarms are moved. */
+const setRealAlarm = new WeakMap<DurableObjectStorage, DurableObjectStorage["setAlarm"]>();
 
 function settingsOf(env: TestEnv): Settings {
   const given = JSON.parse(env.TEST_SETTINGS ?? "{}") as Partial<Settings>;
@@ -142,13 +144,41 @@ function moveAlarms(storage: DurableObjectStorage): void {
   const setAlarm = storage.setAlarm.bind(storage);
   const moved: DurableObjectStorage["setAlarm"] = (at, options) =>
     setAlarm(Number(at) - now() + Date.now(), options);
+  setRealAlarm.set(storage, setAlarm);
   Object.defineProperty(storage, "setAlarm", { value: moved });
+}
+
+/** The clock was moved on: what was due within that time is due now. */
+async function bringForward({ storage }: DurableObjectState, byMs: number): Promise<void> {
+  const at = await storage.getAlarm();
+  if (at !== null) await setRealAlarm.get(storage)?.(Math.max(Date.now(), at - byMs));
+}
+
+/** Tells every object whose alarms are moved that the clock was. */
+async function bringAllForward(env: TestEnv, byMs: number): Promise<void> {
+  if (env.TEST_ALARMS !== "moved" || byMs <= 0) return;
+  const { BLOCK, HOST, POOL, HANDLE_INDEX, CLUSTER, SWEEP } = env;
+  const spaces = { block: BLOCK, host: HOST, pool: POOL, handleIndex: HANDLE_INDEX, cluster: CLUSTER };
+  const all = { ...spaces, handleIndexShard: HANDLE_INDEX, sweep: SWEEP };
+  const calls = [...living].map(([id, { kind }]) => {
+    const space: Pick<DurableObjectNamespace, "get" | "idFromString"> = all[kind];
+    return (space.get(space.idFromString(id)) as unknown as Moved).clockMoved(byMs);
+  });
+  await Promise.all(calls);
+}
+
+interface Moved {
+  clockMoved(byMs: number): Promise<void>;
 }
 
 class TestBlock extends BlockObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
     register("block", ctx, env, this);
+  }
+
+  clockMoved(byMs: number): Promise<void> {
+    return bringForward(this.ctx, byMs);
   }
 
   endNow(): void {
@@ -162,6 +192,10 @@ class TestHost extends HostObject {
     register("host", ctx, env, this);
   }
 
+  clockMoved(byMs: number): Promise<void> {
+    return bringForward(this.ctx, byMs);
+  }
+
   endNow(): void {
     this.ctx.abort(ENDED);
   }
@@ -171,6 +205,10 @@ class TestPool extends PoolObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
     register("pool", ctx, env, this);
+  }
+
+  clockMoved(byMs: number): Promise<void> {
+    return bringForward(this.ctx, byMs);
   }
 
   endNow(): void {
@@ -184,6 +222,10 @@ class TestHandleIndex extends HandleIndexObject {
     register("handleIndex", ctx, env, this);
   }
 
+  clockMoved(byMs: number): Promise<void> {
+    return bringForward(this.ctx, byMs);
+  }
+
   endNow(): void {
     this.ctx.abort(ENDED);
   }
@@ -193,6 +235,10 @@ class TestCluster extends ClusterObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
     register("cluster", ctx, env, this);
+  }
+
+  clockMoved(byMs: number): Promise<void> {
+    return bringForward(this.ctx, byMs);
   }
 
   endNow(): void {
@@ -205,6 +251,10 @@ class TestSweep extends SweepObject {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env, testRuntime(env));
     register("sweep", ctx, { ...env, TEST_ALARMS: "moved" }, this);
+  }
+
+  clockMoved(byMs: number): Promise<void> {
+    return bringForward(this.ctx, byMs);
   }
 
   endNow(): void {
@@ -251,8 +301,10 @@ async function control(request: Request, env: Env): Promise<Response | undefined
       return Response.json(await countersOfAll());
     case "POST /test/clock": {
       const { offsetMs, heldAt: at } = (await request.json()) as { offsetMs: number; heldAt?: number };
+      const before = now();
       clockOffsetMs = offsetMs;
       heldAt = at;
+      await bringAllForward(env, now() - before);
       return Response.json({ now: now() });
     }
     case "POST /test/faults": {

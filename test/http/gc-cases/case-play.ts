@@ -1,0 +1,273 @@
+/**
+ * Plays one case of the collector on a service: what a step does, what it brings about.
+ * May import: the cases' own files, the cluster in memory. Rule: a member that nobody answers fails.
+ */
+
+import { isSame, NOT_COMPARED } from "../../core/leak-case-run.ts";
+import { changeWorld } from "../../core/leak-case-steps.ts";
+import type {
+  AllocationGiven,
+  BlockGiven,
+  Expectation,
+  Given,
+  LeakCase,
+  StepGiven,
+} from "../../core/leak-vocabulary.ts";
+import { LeakWorld } from "../../core/leak-world.ts";
+import { CaseAgents } from "./case-agent.ts";
+import { type Look, look, metricsOf } from "./case-look.ts";
+import * as make from "./case-seed.ts";
+import { CaseService } from "./case-service.ts";
+
+/** Members that a caller cannot see, besides those that nobody answers here. */
+const UNSEEN: Readonly<Record<string, string>> = {
+  ...NOT_COMPARED,
+  live_pod_reads: "an agent reports again; nobody reads a pod",
+  tracked_seq: "sequence numbers are the blocks' own",
+};
+
+/** Everything that a step of a case brought about, by the names of the cases. */
+export type Answers = Readonly<Record<string, unknown>>;
+
+/** Plays a case to its end; gives what each step brought about. */
+export async function play(given: LeakCase): Promise<Answers[]> {
+  const one = routable(given);
+  const service = await CaseService.start();
+  try {
+    return await new Scene(service, one).play();
+  } finally {
+    await service.stop();
+  }
+}
+
+/** Compares what came about with what is expected; gives the differences, and how much was compared. */
+export function compare(
+  one: LeakCase,
+  played: readonly Answers[],
+  entry: Readonly<Record<number, Expectation>>,
+): { readonly faults: readonly string[]; readonly compared: number } {
+  const faults: string[] = [];
+  let compared = 0;
+  for (const [index, step] of routable(one).steps.entries()) {
+    const answers = played[index] ?? {};
+    for (const [name, wanted] of expected({ ...step.expect, ...entry[index] })) {
+      compared += 1;
+      const got = answers[name];
+      if (isSame(got, wanted)) continue;
+      const at = `step ${index} at ${step.at_seconds} s`;
+      faults.push(`  ${at}: ${name} is ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
+    }
+  }
+  return { faults, compared };
+}
+
+function expected({ metrics, ...rest }: Expectation): [name: string, wanted: unknown][] {
+  const seen = Object.entries(rest).filter(([name, wanted]) => !(name in UNSEEN) && wanted !== undefined);
+  return [...seen, ...Object.entries((metrics ?? {}) as Answers)];
+}
+
+/** Pools are not made of link-local addresses here: the same case with others. */
+function routable<T>(one: T): T {
+  return JSON.parse(JSON.stringify(one).replaceAll("fe80::", "fd80::")) as T;
+}
+
+const NOTHING: Look = {
+  allocated: [],
+  cooling: [],
+  candidates: [],
+  confirmed: [],
+  owners: new Map(),
+  isPaused: false,
+};
+
+class Scene {
+  readonly #service: CaseService;
+  readonly #case: LeakCase;
+  readonly #world: LeakWorld;
+  readonly #agents: CaseAgents;
+  #before: Look = NOTHING;
+  /** Hosts that are there no more; true once nothing of them is left. */
+  readonly #lost = new Map<string, boolean>();
+
+  constructor(service: CaseService, one: LeakCase) {
+    const nothing = { nodes: [], pods: [], vms: [], blocks: [], allocations: [], config: {} };
+    this.#service = service;
+    this.#case = one;
+    this.#world = new LeakWorld({ ...nothing, ...one.given } as Given);
+    this.#agents = new CaseAgents(service, this.#world);
+  }
+
+  async play(): Promise<Answers[]> {
+    const { given, steps } = this.#case;
+    const { pools = [] } = given as { pools?: make.PoolGiven[] };
+    // A host that cannot be looked up is silent, and nobody has taken it out.
+    const silent = steps.flatMap(({ op, kind, key }) =>
+      op === "fail_lookup" && kind === "calico_node" ? [String(key)] : [],
+    );
+    await make.seed(this.#service, given, pools, silent);
+    for (const host of make.hostsOf(given).lost) if (!silent.includes(host)) this.#lost.set(host, false);
+    const { allocations = [], blocks = [] } = given;
+    const held = allocations.filter(({ handle }) => handle !== null).map(({ ip }) => ip);
+    const owners = new Map(blocks.map(({ cidr, affinity }) => [cidr, make.hostOf(affinity)]));
+    this.#before = { ...NOTHING, allocated: held, owners };
+    const answers: Answers[] = [];
+    for (const step of steps) {
+      this.#world.now = step.at_seconds * 1000;
+      answers.push(await this.#perform(step));
+    }
+    return answers;
+  }
+
+  async #perform(step: StepGiven): Promise<Answers> {
+    if (step.op === "release_ips") return await this.#releaseIps(step);
+    if (step.op === "sync") {
+      await this.#service.standAt(step.at_seconds);
+      await this.#agents.report();
+      await this.#sweep();
+    } else {
+      await this.#service.goOnAt(step.at_seconds);
+      await this.#change(step);
+      changeWorld(this.#world, step);
+    }
+    return await this.#answers(step);
+  }
+
+  /** Hosts that are silent, and those that are gone, are visited. */
+  async #sweep(): Promise<void> {
+    const { sweep } = await this.#service.must("POST", "/v1/gc/sweeps");
+    await this.#service.until(`sweep ${sweep}`, async () => {
+      const { state, backlogHosts, sweep: at } = await this.#service.must("GET", "/v1/gc");
+      return at >= sweep && backlogHosts === 0 && state !== "running";
+    });
+    await this.#service.quiet();
+  }
+
+  /** What of a step callers of the service do; what only changes the cluster, agents will tell. */
+  async #change(step: StepGiven): Promise<void> {
+    const name = String(step.name);
+    switch (step.op) {
+      case "k8s_node_delete": {
+        const host = this.#world.hostOf(name);
+        if (host !== undefined) await this.#remove(host);
+        return;
+      }
+      case "calico_node_delete":
+        if (!this.#lost.has(name)) await this.#remove(name);
+        return;
+      case "k8s_node_add":
+        return await make.register(this.#service, name, step.labels as Readonly<Record<string, string>>);
+      case "block_put":
+        return await this.#putBlock(step.block as BlockGiven);
+      case "alloc_put":
+        return await this.#putAllocation(step.allocation as AllocationGiven);
+      case "alloc_delete":
+        return await this.#release(String(step.ip));
+      case "set_config":
+        return await make.configure(this.#service, step.config as Given["config"]);
+      case "fail_lookup":
+      case "pod_put":
+      case "pod_delete":
+        return;
+      case "inject":
+        if (step.target === "cold_gc") return;
+        break;
+      default:
+    }
+    throw new Error(`no caller does that: ${step.op}`);
+  }
+
+  async #remove(host: string): Promise<void> {
+    this.#lost.set(host, false);
+    await make.remove(this.#service, host);
+  }
+
+  async #putBlock(block: BlockGiven): Promise<void> {
+    if (this.#world.blocks.has(block.cidr)) return await this.#disown(block.cidr);
+    const pool = { cidr: block.cidr, blockSize: Number(block.cidr.split("/")[1]) };
+    await this.#service.must("PUT", `/v1/pools/later-${this.#world.blocks.size}`, pool);
+    await make.claim(this.#service, block);
+  }
+
+  async #putAllocation(one: AllocationGiven): Promise<void> {
+    if (this.#world.stored.has(one.ip) && this.#before.allocated.includes(one.ip)) {
+      await this.#release(one.ip);
+    }
+    await make.allocate(this.#service, one);
+    this.#before = { ...this.#before, allocated: [...this.#before.allocated, one.ip] };
+  }
+
+  async #release(ip: string): Promise<void> {
+    await make.release(this.#service, ip);
+    this.#before = { ...this.#before, allocated: this.#before.allocated.filter((one) => one !== ip) };
+  }
+
+  async #disown(cidr: string): Promise<void> {
+    await make.disown(this.#service, cidr);
+    this.#before = { ...this.#before, owners: new Map([...this.#before.owners, [cidr, undefined]]) };
+  }
+
+  async #releaseIps(step: StepGiven): Promise<Answers> {
+    await this.#service.goOnAt(step.at_seconds);
+    const given = step.opts as { ip: string; handle: string; seq: number }[];
+    const addresses = given.map(({ ip, handle, seq }) => ({ address: ip, handle, sequenceNumber: seq }));
+    const body = await this.#service.must("POST", "/v1/releases", { addresses });
+    const results = body.results as { address: string; outcome: string; code?: string }[];
+    const of = (...outcomes: string[]) =>
+      results.filter(({ outcome }) => outcomes.includes(outcome)).map(({ address }) => address);
+    return {
+      released: of("released"),
+      unallocated: of("already_free", "not_in_any_block"),
+      error: results.find(({ outcome }) => outcome === "rejected")?.code ?? null,
+    };
+  }
+
+  async #answers(step: StepGiven): Promise<Answers> {
+    const now = await look(this.#service);
+    const held = { candidates: now.candidates, confirmed: now.confirmed };
+    const blocks = { blocks_left: [...now.owners.keys()], blocks_left_count: now.owners.size };
+    const metrics = step.expect.metrics === undefined ? [] : await this.#metrics(step);
+    const seen = { ...held, ...blocks, ...Object.fromEntries(metrics) };
+    const all = { ...seen, allocated: now.allocated, cooling: now.cooling };
+    return step.op === "sync" ? { ...all, ...(await this.#done(now)) } : all;
+  }
+
+  /** What the collector did since the last sync. */
+  async #done(now: Awaited<ReturnType<typeof look>>): Promise<Answers> {
+    const before = this.#before;
+    this.#before = now;
+    const released = before.allocated.filter((ip) => !now.allocated.includes(ip));
+    const given = [...before.owners].filter(([block, owner]) => {
+      return owner !== undefined && !this.#lost.has(owner) && now.owners.get(block) === undefined;
+    });
+    const nodesReleased: string[] = [];
+    const nodesFailed: string[] = [];
+    for (const [host, isOver] of this.#lost) {
+      if (isOver) continue;
+      const isOwner = [...now.owners.values()].includes(host);
+      if (now.leaks.some((one) => one.host === host)) nodesFailed.push(host);
+      if (isOwner || (await this.#hasLeft(host))) continue;
+      this.#lost.set(host, true);
+      nodesReleased.push(host);
+    }
+    const isOpen = now.confirmed.length > 0 || nodesFailed.length > 0;
+    return {
+      released,
+      released_count: released.length,
+      blocks_released: given.map(([block]) => block),
+      blocks_released_count: given.length,
+      nodes_released: nodesReleased,
+      nodes_failed: nodesFailed,
+      result: now.isPaused ? "skipped" : isOpen ? "work_remaining" : "ok",
+    };
+  }
+
+  async #hasLeft(host: string): Promise<boolean> {
+    const { status, body } = await this.#service.send("GET", `/v1/hosts/${host}`);
+    return status !== 404 && body.allocationsLeft !== 0;
+  }
+
+  async #metrics({ expect }: StepGiven): Promise<[string, unknown][]> {
+    const samples = await metricsOf(this.#service);
+    return Object.keys(expect.metrics as Answers).map((name) => [name, samples.get(name) ?? null]);
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Which cases of the collector are played over HTTP, and why the others are not: the one table.
+ * May import: the vocabulary. Rule: an entry that a case does not need fails that case.
+ */
+import type { LeakDeviation } from "../../core/leak-deviations.ts";
+
+const NEEDS_CLUSTER = "only a cluster can tell it, and here agents report";
+const OF_NO_HOST = "nothing is allocated to nobody here: every allocation names a host";
+const NOT_INJECTED = "a host that is taken out has no phase that could be made to fail";
+const LONGER = "an operator cannot set a grace of less than 60 seconds";
+
+/** Cases that are not played over HTTP, by the start of their names, and why. */
+export const NOT_PLAYED: Readonly<Record<string, string>> = {
+  "gc-valid-006": NEEDS_CLUSTER,
+  "gc-valid-007": NEEDS_CLUSTER,
+  "gc-class-005": OF_NO_HOST,
+  "gc-class-006": OF_NO_HOST,
+  "gc-sync-007": OF_NO_HOST,
+  "gc-grace-003": "a grace that was never set is 900 seconds here",
+  "gc-grace-005": LONGER,
+  "gc-block-005": LONGER,
+  "gc-metric-001": "there are no metrics yet",
+  "gc-metric-004": "there are no metrics yet",
+  "gc-metric-003": LONGER,
+  "gc-metric-005": LONGER,
+  "gc-seq-007": "a handle has no line break here",
+  "gc-vm-003": NEEDS_CLUSTER,
+  "gc-vm-004": NEEDS_CLUSTER,
+  "gc-vm-005": NEEDS_CLUSTER,
+  "gc-vm-007": NEEDS_CLUSTER,
+  "gc-vm-011": NEEDS_CLUSTER,
+  "gc-vm-013": NEEDS_CLUSTER,
+  "gc-tunnel-003": NEEDS_CLUSTER,
+  "gc-node-003": NEEDS_CLUSTER,
+  "gc-node-010": NOT_INJECTED,
+  "gc-node-013": NOT_INJECTED,
+  "gc-block-008": "a block that nobody owns and nobody uses is no more",
+  "gc-cold-001": "addresses cool for at most 1,200 seconds here",
+  "gc-metric-006": LONGER,
+  "gc-pool-001": "there is no block without a pool",
+  "gc-sync-002": "there is no feed that could lag: blocks are asked",
+  "gc-sync-003": "the most that one run releases is no setting",
+  "gc-sync-005": "no caller takes a block from under its addresses",
+  "gc-retry-001": "when something is tried again nobody can see",
+  "lb-": "addresses of load balancers: the owner of virtual blocks",
+  "hgc-": "the handle index is mended by checks",
+  "rec-": "an empty block that another host takes: conformance.test.ts",
+  "fl-label-": "shown by gc-block-010 and gc-block-011",
+  "fl-claim-": "a program that moves a cluster from another network",
+  "fl-order-": "a program that moves a cluster from another network",
+  "fl-blocksize-": "a program that moves a cluster from another network",
+};
+
+/** Where a case ends otherwise over HTTP than the pure judgement ends it; without steps it ends as written. */
+export const HTTP_DEVIATIONS: Readonly<Record<string, LeakDeviation>> = {
+  "gc-seq-001": {
+    reason: "the ledger is looked through by the next audit, not by whoever hands out the address",
+    steps: { 1: { candidates: ["10.0.0.0"] } },
+  },
+  "gc-sync-006": {
+    reason: "the ledger is looked through by the next audit, not by whoever releases the address",
+    steps: { 1: { candidates: ["10.0.0.1"] } },
+  },
+  "gc-seq-005": {
+    reason: "what was never allocated is free already, whatever number guards its release",
+    steps: { 0: { error: null } },
+  },
+  "gc-class-008": {
+    reason: "a block gives up its owner only when it holds nothing, and what is set aside is held",
+    steps: {},
+  },
+  "gc-node-012": {
+    reason: "a host that is taken out gives its blocks back at once: what cools keeps a block, and no host",
+    steps: {
+      0: { nodes_failed: [], nodes_released: ["dead"], result: "ok" },
+      1: { nodes_failed: [] },
+      2: { nodes_released: [] },
+    },
+  },
+  "gc-cold-005": {
+    reason: "what a block says may be ten minutes old, so that it is seen empty only at the last step",
+    steps: { 4: { blocks_released: [] } },
+  },
+  "gc-node-002": {
+    reason: "the blocks of a host that is taken out go at once, without a sweep",
+    steps: { 0: { nodes_released: ["dead-node"], blocks_left: [] }, 1: { nodes_released: [] } },
+  },
+};
