@@ -138,12 +138,12 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
 
   async audit(request: rpc.BlockAuditRequest): Promise<rpc.BlockAudit> {
     this.#store.countCall("audit");
-    return auditBlock(this.#read(request.block), request, this.#runtime.now());
+    return auditBlock(this.#lookedAt(request), request, this.#runtime.now());
   }
 
   async holdings(request: rpc.HoldingsRequest): Promise<rpc.HoldingsAnswer> {
     this.#store.countCall("holdings");
-    return holdings(this.#read(request.block), request);
+    return holdings(this.#lookedAt(request), request);
   }
 
   async releaseLeaked(request: rpc.ReleaseLeakedRequest): Promise<rpc.ReleaseLeakedAnswer> {
@@ -323,6 +323,13 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
 
   #read(block: string): BlockDraft {
     return new BlockDraft(this.#fresh(block).state, this.#cidrOf(block), this.#runtime.now(), this.#times);
+  }
+
+  /** Reads what is stored, and sees that a block that is over retires. Why: its alarm may have been given up. */
+  #lookedAt({ block, cooldownMs }: { readonly block: string; readonly cooldownMs: number }): BlockDraft {
+    const draft = this.#read(block);
+    this.#armRetire(draft, cooldownMs);
+    return draft;
   }
 
   #cidrOf(block: string): Cidr {

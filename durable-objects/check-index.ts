@@ -154,6 +154,7 @@ export class CheckIndex {
   /** Refusals and releases by address leave rows to the shard's own pass: only what it passed over is wrong. */
   #isOverdue(until: number): boolean {
     const { runtime } = this.#facts;
+    if (this.#request.isUpkeep === true) return false;
     return runtime.now() - until > PASSES_MAX * runtime.settings.indexPassMs;
   }
 

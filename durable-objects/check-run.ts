@@ -12,21 +12,32 @@ import { CheckMend, type Mended } from "./check-mend.ts";
 import { CheckScan, FIRST_PLACE } from "./check-scan.ts";
 import type { CheckTask, StepResult } from "./check-task.ts";
 import type { Runtime } from "./runtime.ts";
-import { CheckRows, type StoredCheck } from "./storage/check-rows.ts";
+import { CheckRows, type CheckSeries, type StoredCheck } from "./storage/check-rows.ts";
 import type { Store } from "./storage/store.ts";
 
-/** No further step begins beyond so many calls: a step takes 300 at most, and one event has 900. */
-const CALLS_BEFORE_LAST_STEP = 500;
 /** Tasks of one step: rows of the index go together, a block takes 70 calls. */
 const TASKS_PER_STEP = 256;
 const BLOCKS_PER_STEP = 4;
 /** How many may wait before they are worked on rather than added to. */
 const TASKS_MAX = 512;
-/** Pauses: between two slices, and after one that failed, ms. */
-const SOON_MS = 20;
+/** Pause after a slice that failed, ms. */
 const RETRY_MS = 5_000;
 /** Slices that fail one after another before the check does: five minutes. */
 const FAILURES_MAX = 60;
+
+/** How a series of checks is told from others, and how fast it goes. */
+export interface CheckKind {
+  readonly series: CheckSeries;
+  /** What stands before the number in an id. */
+  readonly idPrefix: string;
+  /** No further step of a slice begins beyond so many calls: a step takes 300 at most, one event has 900. */
+  readonly callsPerSlice: number;
+  /** Pause between two slices, ms. */
+  readonly pauseMs: number;
+}
+
+/** A check that somebody waits for. */
+const ASKED_FOR: CheckKind = { series: "", idPrefix: "", callsPerSlice: 500, pauseMs: 20 };
 
 type Answer<M extends keyof SweepPort> = Awaited<ReturnType<SweepPort[M]>>;
 type Named = { readonly name: string; readonly task: CheckTask };
@@ -36,35 +47,43 @@ export class CheckRun {
   readonly #store: Store;
   readonly #rows: CheckRows;
   readonly #arm: (at: number) => void;
+  readonly #kind: CheckKind;
 
-  constructor(runtime: Runtime, store: Store, arm: (at: number) => void) {
+  constructor(runtime: Runtime, store: Store, arm: (at: number) => void, kind: CheckKind = ASKED_FOR) {
     this.#runtime = runtime;
     this.#store = store;
-    this.#rows = new CheckRows(store);
+    this.#rows = new CheckRows(store, kind.series);
     this.#arm = arm;
+    this.#kind = kind;
   }
 
   get isRunning(): boolean {
     return this.#rows.running() !== undefined;
   }
 
+  /** When the last one began, running or over. Milliseconds since 1970. */
+  get lastBegunAt(): number | undefined {
+    return this.#rows.last()?.startedAt;
+  }
+
   start(request: CheckRequest): Answer<"startCheck"> {
     const now = this.#runtime.now();
     return this.#store.transaction(() => {
       const running = this.#rows.running();
-      if (running !== undefined) return err(rejection("check_running", { field: String(running.number) }));
+      if (running !== undefined) return err(rejection("check_running", { field: this.#id(running) }));
       this.#arm(now);
-      return ok(viewOf(this.#rows.begin(request, FIRST_PLACE, now)));
+      return ok(this.#view(this.#rows.begin(request, FIRST_PLACE, now)));
     });
   }
 
   read({ id, after = 0, limit }: Parameters<SweepPort["getCheck"]>[0]): Answer<"getCheck"> {
-    const check = /^[1-9][0-9]{0,14}$/.test(id) ? this.#rows.find(Number(id)) : undefined;
+    const number = id.startsWith(this.#kind.idPrefix) ? id.slice(this.#kind.idPrefix.length) : "";
+    const check = /^[1-9][0-9]{0,14}$/.test(number) ? this.#rows.find(Number(number)) : undefined;
     if (check === undefined) return { findings: [] };
     const found = this.#rows.findings(check.number, after, limit + 1);
     const findings = found.slice(0, limit);
     const next = findings.at(-1)?.number;
-    const page = { view: viewOf(check), findings };
+    const page = { view: this.#view(check), findings };
     return found.length > limit && next !== undefined ? { ...page, next } : page;
   }
 
@@ -81,15 +100,16 @@ export class CheckRun {
   }
 
   async #steps(begun: StoredCheck): Promise<number | undefined> {
+    const { callsPerSlice, pauseMs } = this.#kind;
     const calls = new CheckCalls(this.#runtime);
     const { policy } = await calls.must(() => this.#runtime.ports.cluster().policy({}));
     if (policy === undefined) return RETRY_MS;
     const facts = new CheckFacts(this.#runtime, calls, policy);
     const scan = new CheckScan(facts, begun.request);
     const mend = new CheckMend(facts, scan, begun.request.repair);
-    while (calls.used < CALLS_BEFORE_LAST_STEP) {
+    while (calls.used < callsPerSlice) {
       const check = this.#rows.running();
-      if (check?.number !== begun.number) return SOON_MS;
+      if (check?.number !== begun.number) return pauseMs;
       const due = this.#due();
       const { count, nextDue } = this.#rows.tasks();
       if (due.length > 0) {
@@ -97,14 +117,14 @@ export class CheckRun {
       } else if (check.place.phase !== "over" && count < TASKS_MAX) {
         this.#keepStep(check, await scan.step(check.place));
       } else if (count > 0) {
-        return Math.max(SOON_MS, nextDue - this.#runtime.now());
+        return Math.max(pauseMs, nextDue - this.#runtime.now());
       } else {
         await this.#tell(calls, check);
         this.#end(check, "done");
         return undefined;
       }
     }
-    return SOON_MS;
+    return pauseMs;
   }
 
   #due(): Named[] {
@@ -167,18 +187,17 @@ export class CheckRun {
   }
 
   /** What was mended stands among the events, with who asked for it. */
-  async #tell(
-    calls: CheckCalls,
-    { number, startedAt, request, problems, repaired }: StoredCheck,
-  ): Promise<void> {
+  async #tell(calls: CheckCalls, stored: StoredCheck): Promise<void> {
+    const { startedAt, request, problems, repaired } = stored;
     const { repair, by, requestId } = request;
+    const id = this.#id(stored);
     if (!repair || problems === 0) return;
     const who = { ...(by === undefined ? {} : { by }), ...(requestId === undefined ? {} : { requestId }) };
     const word = {
-      check: String(number),
+      check: id,
       problems,
       repaired,
-      message: `check ${number} ${startedAt}`,
+      message: `check ${id} ${startedAt}`,
       ...who,
     };
     await calls.must(() => this.#runtime.ports.cluster().repaired(word));
@@ -201,18 +220,22 @@ export class CheckRun {
     const blocksTotal = Math.max(check.blocksTotal, check.blocksChecked);
     this.#commit(check, (current) => ({ ...current, state, finishedAt, blocksTotal }));
   }
-}
 
-function viewOf(check: StoredCheck): CheckView {
-  const { number, state, startedAt, finishedAt, problems, repaired, blocksChecked, blocksTotal } = check;
-  return {
-    id: String(number),
-    state,
-    startedAt,
-    ...(finishedAt === undefined ? {} : { finishedAt }),
-    problems,
-    repaired,
-    blocksChecked,
-    blocksTotal,
-  };
+  #id({ number }: StoredCheck): string {
+    return `${this.#kind.idPrefix}${number}`;
+  }
+
+  #view(check: StoredCheck): CheckView {
+    const { state, startedAt, finishedAt, problems, repaired, blocksChecked, blocksTotal } = check;
+    return {
+      id: this.#id(check),
+      state,
+      startedAt,
+      ...(finishedAt === undefined ? {} : { finishedAt }),
+      problems,
+      repaired,
+      blocksChecked,
+      blocksTotal,
+    };
+  }
 }

@@ -16,6 +16,7 @@ import { SweepBrakes } from "./sweep-brakes.ts";
 import { SweepState, type Tick } from "./sweep-state.ts";
 import { SweepTour } from "./sweep-tour.ts";
 import { type Turn, Turns } from "./sweep-turns.ts";
+import { SweepUpkeep } from "./sweep-upkeep.ts";
 import { SweepView } from "./sweep-view.ts";
 
 /** How long the alarm waits before it tries again what failed, ms. */
@@ -30,6 +31,7 @@ export class SweepObject extends DurableObject<Env> implements SweepPort {
   readonly #runtime: Runtime;
   readonly #store: Store;
   readonly #check: CheckRun;
+  readonly #upkeep: SweepUpkeep;
   readonly #state: SweepState;
   readonly #tour: SweepTour;
   readonly #brakes: SweepBrakes;
@@ -47,6 +49,10 @@ export class SweepObject extends DurableObject<Env> implements SweepPort {
     const state = new SweepState(rows);
     this.#state = state;
     this.#check = new CheckRun(runtime, this.#store, (at) => this.#arm(at));
+    this.#upkeep = new SweepUpkeep(runtime, this.#store, (at) => this.#arm(at), {
+      since: () => state.read("known")?.since,
+      isChecking: () => this.#check.isRunning,
+    });
     this.#tour = new SweepTour(runtime, this.#store, rows, state);
     this.#brakes = new SweepBrakes(runtime, this.#store, rows, state);
     this.#view = new SweepView(runtime, rows, state);
@@ -66,7 +72,7 @@ export class SweepObject extends DurableObject<Env> implements SweepPort {
 
   async getCheck(request: Request<"getCheck">): Answer<"getCheck"> {
     this.#begin("getCheck");
-    return this.#check.read(request);
+    return this.#upkeep.isNamed(request.id) ? this.#upkeep.read(request) : this.#check.read(request);
   }
 
   async weigh(request: Request<"weigh">): Answer<"weigh"> {
@@ -141,6 +147,7 @@ export class SweepObject extends DurableObject<Env> implements SweepPort {
         slice: async () => await this.#tour.slice(),
       },
       { isWanted: () => this.#check.isRunning, slice: async () => await this.#check.slice() },
+      { isWanted: () => this.#upkeep.isDue(now()), slice: async () => await this.#upkeep.slice(now()) },
     ].map((turn) => ({ now, ...turn }));
   }
 
@@ -188,7 +195,8 @@ export class SweepObject extends DurableObject<Env> implements SweepPort {
   }
 
   #hasWork(): boolean {
-    return this.#check.isRunning || this.#state.running() !== undefined || this.#state.news().length > 0;
+    const isChecking = this.#check.isRunning || this.#upkeep.isDue(this.#runtime.now());
+    return isChecking || this.#state.running() !== undefined || this.#state.news().length > 0;
   }
 
   #armForNews(): void {

@@ -4,11 +4,11 @@
  */
 import { releasedBetween, risenOnly } from "../../src/core/leak-status.ts";
 import type { HostLeakFigures } from "../../src/rpc/leaks.ts";
-import { CHECK_TABLES } from "./check-rows.ts";
+import { checkTables } from "./check-rows.ts";
 import type { Migrations, SqlRow, Store } from "./store.ts";
 
 export const SWEEP_MIGRATIONS: Migrations = [
-  CHECK_TABLES,
+  checkTables(""),
   [
     `CREATE TABLE gc_state (
        name TEXT PRIMARY KEY,
@@ -36,6 +36,7 @@ export const SWEEP_MIGRATIONS: Migrations = [
     "CREATE TABLE gc_nodes (page INTEGER PRIMARY KEY, names TEXT NOT NULL) STRICT",
     "CREATE TABLE gc_released (minute INTEGER PRIMARY KEY, addresses INTEGER NOT NULL) STRICT",
   ],
+  checkTables("upkeep_"),
 ];
 
 const MINUTE_MS = 60_000;

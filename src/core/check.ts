@@ -12,6 +12,8 @@ export interface CheckRequest {
   /** Who asked for it, and with which request; stands in the event of a repair. */
   readonly by?: string;
   readonly requestId?: string;
+  /** The Sweep's own: what shards would drop by themselves is dropped, and not told of. */
+  readonly isUpkeep?: true;
 }
 
 /** Which record is wrong. The block is the truth of its addresses and of its owner; the others follow it. */

@@ -31,6 +31,8 @@ export interface Settings {
   readonly refusalsMs: number;
   /** How often the Sweep's own alarm stands in for a cron trigger, ms; 0: there is a cron trigger. */
   readonly tickMs: number;
+  /** How often the Sweep compares and mends all records by itself, ms; 0: never. */
+  readonly upkeepMs: number;
 }
 
 /** One machine: all objects share a clock and a process. */
@@ -49,6 +51,7 @@ export const LOCAL_SETTINGS: Settings = {
   claimAheadMs: 100,
   refusalsMs: 10_000,
   tickMs: 60_000,
+  upkeepMs: 86_400_000,
 };
 
 /** Cloudflare: objects live on many machines. */
