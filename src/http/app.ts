@@ -12,6 +12,7 @@ import type { Operation } from "./operation.ts";
 import { type Assets, PAGE_PATHS, pageFile, pageResponse } from "./pages.ts";
 import { type Deployment, serve } from "./pipeline.ts";
 import { problemResponse } from "./problem.ts";
+import { getMetrics } from "./routes/get-metrics.ts";
 import { OPERATIONS, type OperationId } from "./routes.ts";
 
 /** What a deployment gives to its HTTP face. */
@@ -32,16 +33,17 @@ const METHODS_BY_PATH = methodsByPath();
 export function createApp(options: AppOptions): Hono {
   const deployment: Deployment = { ...options, authenticator: createAuthenticator(options.auth) };
   const app = new Hono();
-  const served = (operation: Served, request: Request, params: Record<string, string>) => {
-    const requestId = requestIdOf(request, options);
-    const arrival = { request, requestId, arrivedAt: options.now(), params };
-    return serve(operation, ACCESS[operation.id], arrival, deployment);
+  const arrived = (request: Request, params: Record<string, string>) => {
+    return { request, requestId: requestIdOf(request, options), arrivedAt: options.now(), params };
   };
+  const served = (operation: Served, request: Request, params: Record<string, string>) =>
+    serve(operation, ACCESS[operation.id], arrived(request, params), deployment);
   for (const operation of SERVED) {
     app.on(operation.method.toUpperCase(), routingPath(operation.path), (c) =>
       served(operation, c.req.raw, c.req.param() as Record<string, string>),
     );
   }
+  app.get(getMetrics.path, (c) => serve(getMetrics, "reader", arrived(c.req.raw, {}), deployment));
   for (const path of PAGE_PATHS) app.get(routingPath(path), (c) => page(c, options));
   app.notFound((c) => notServed(c, options));
   app.onError((error, c) => defect(error, c.req.raw, options));
@@ -103,6 +105,6 @@ function methodsByPath(): readonly { template: RegExp; methods: string[] }[] {
   for (const { method, path } of SERVED) {
     add(path, ...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
   }
-  for (const path of PAGE_PATHS) add(path, "GET", "HEAD");
+  for (const path of [getMetrics.path, ...PAGE_PATHS]) add(path, "GET", "HEAD");
   return [...methods].map(([path, names]) => ({ template: templateOf(path), methods: names }));
 }

@@ -105,7 +105,14 @@ export interface Input<D extends Declaration> {
 /** An answer that is no refusal. */
 export type Answer<A extends AnswerSchemas> = {
   [S in keyof A & number]: A[S] extends z.ZodType
-    ? { readonly status: S; readonly body: z.input<A[S]>; readonly revision?: number; readonly etag?: string }
+    ? {
+        readonly status: S;
+        readonly body: z.input<A[S]>;
+        readonly revision?: number;
+        readonly etag?: string;
+        /** The body is text of this type, and no JSON. */
+        readonly contentType?: string;
+      }
     : { readonly status: S; readonly etag?: string };
 }[keyof A & number];
 

@@ -199,6 +199,8 @@ interface Success {
   readonly revision?: number;
   /** Where no revision stands for the whole answer. */
   readonly etag?: string;
+  /** The body is text of this type; absent: it is written as JSON. */
+  readonly contentType?: string;
 }
 
 function success(outcome: Success, requestId: string): Response {
@@ -206,7 +208,10 @@ function success(outcome: Success, requestId: string): Response {
   if (outcome.revision !== undefined) headers["ETag"] = `"${outcome.revision}"`;
   if (outcome.etag !== undefined) headers["ETag"] = `"${outcome.etag}"`;
   if (outcome.body === undefined) return new Response(null, { status: outcome.status, headers });
-  headers["Content-Type"] = "application/json";
+  headers["Content-Type"] = outcome.contentType ?? "application/json";
+  if (outcome.contentType !== undefined) {
+    return new Response(String(outcome.body), { status: outcome.status, headers });
+  }
   return new Response(JSON.stringify(outcome.body), { status: outcome.status, headers });
 }
 
