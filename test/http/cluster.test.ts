@@ -170,6 +170,8 @@ it.each<[string, () => void, string]>([
     "unauthorized",
   ],
   ["never answers of pods", () => always({ hangs: true, on: /pods/ }), "timed out"],
+  ["cuts its answers short", () => always({ cutAt: 60, on: /pods/ }), "not reachable"],
+  ["sends us elsewhere", () => always({ status: 302, headers: { location: "/other" } }), "answered 302"],
   ["answers 404 to everything, as a proxy does", () => always({ status: 404 }), "not found"],
   ["lists nothing that can be read", () => always({ edit: (body) => ({ ...body, items: null }) }), "no list"],
 ])(
