@@ -178,7 +178,7 @@ export class SweepObject extends DurableObject<Env> implements SweepPort {
     if (known === undefined || known.isToldStuck === isStuck) return;
     this.#state.put("known", { ...known, isToldStuck: isStuck });
     if (!isStuck) return;
-    const event = { at: now, type: "gc_stuck", severity: "error" } as const;
+    const event = { at: now, type: "gc_stuck", severity: "warning" } as const;
     this.#state.tell(`sweep ${this.#runtime.unique()}`, event);
   }
 

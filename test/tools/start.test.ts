@@ -97,6 +97,12 @@ describe("npm start", () => {
     expect(text.split("\n").filter((line) => line.length > 80)).toEqual([]);
   });
 
+  it("the collector has been called by the alarm that stands in for cron", async () => {
+    const { url } = await start();
+    const gc = async () => await (await fetch(`${url}/v1/gc`)).json();
+    await expect.poll(gc).toMatchObject({ sweep: 1, tick: { source: "alarm", overdue: false } });
+  });
+
   it("I4: keeps what it acknowledged over SIGTERM", async () => {
     const first = await start();
     expect(await isRegistered(first.url, "node-a")).toBe(false);
