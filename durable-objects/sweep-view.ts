@@ -29,8 +29,7 @@ export class SweepView {
 
   /** The whole state as of now. */
   gc(now: number): GcView {
-    const { staleMs } = this.#state.times();
-    const sums = this.#rows.sums(now - staleMs);
+    const sums = this.#rows.sums();
     const facts = this.#facts(now, sums);
     const pause = this.#state.read("pause");
     const tour = this.#state.read("tour");
@@ -60,7 +59,7 @@ export class SweepView {
 
   /** Whether the collector has come to a standstill. */
   isStuck(now: number): boolean {
-    return isStuck(this.#facts(now, this.#rows.sums(0)));
+    return isStuck(this.#facts(now, this.#rows.sums()));
   }
 
   /** What each host told last, in the order of names. */

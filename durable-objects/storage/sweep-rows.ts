@@ -170,15 +170,17 @@ export class SweepRows {
     this.#allocated = undefined;
   }
 
-  /** Adds up all hosts. `staleSince`: a report from before then is stale. */
-  sums(staleSince: number): HostSums {
+  /**
+   * Adds up all hosts. Why: whether a report was stale is told by its host, at the visit; by now a newer one
+   * may have come that the Sweep has not met.
+   */
+  sums(): HostSums {
     const row = this.#store.row<Record<string, number | null>>(
       `SELECT count(*) AS hosts, sum(allocated) AS allocated, sum(candidates) AS candidates,
          sum(confirmed) AS confirmed, sum(held) AS held, max(audited_at) AS newest,
-         sum(kind = 'host' AND report_at < ?) AS stale,
+         sum(kind = 'host' AND json_extract(figures, '$.report.state') = 'stale') AS stale,
          sum(kind = 'host' AND figures IS NOT NULL AND report_at IS NULL) AS never
        FROM gc_hosts`,
-      staleSince,
     );
     return {
       hosts: row?.hosts ?? 0,

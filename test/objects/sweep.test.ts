@@ -79,7 +79,7 @@ test("its tables take a list of nodes: who is named is seen, who was seen and is
     expect(rows.find('odd "name"')?.node).toEqual({ wasSeen: true, missingSince: 20, isUnreadable: false });
     listed(40, ["a"], ['odd "name"']);
     expect(rows.find('odd "name"')?.node).toEqual({ wasSeen: true, isUnreadable: false });
-    expect(rows.sums(0)).toMatchObject({ hosts: 4, allocated: 12, neverReported: 3, stale: 0 });
+    expect(rows.sums()).toMatchObject({ hosts: 4, allocated: 12, neverReported: 3, stale: 0 });
     expect(rows.oldest()).toEqual({ host: "a", at: 1 });
   });
 });
