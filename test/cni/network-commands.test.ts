@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
+  type Asked,
   allocated,
   allocation,
   type FakeService,
@@ -281,7 +282,8 @@ describe("GC", () => {
     const containers = Array.from({ length: 4096 }, (_, n) => attachment(`c${n}`));
     const interfaces = containers.map(({ containerID }) => attachment(containerID, "net1"));
     expect(await gc({ [VALID]: [...containers, ...interfaces] })).toEqual(SILENT_SUCCESS);
-    const { validHandles } = service.asked[0]?.body as { validHandles: string[] };
+    const [{ body }] = service.asked as [Asked];
+    const { validHandles } = body as { validHandles: string[] };
     expect(validHandles).toHaveLength(4096);
     const printedFailure = failed(await gc({ [VALID]: [...containers, attachment("one-more")] }));
     expect(printedFailure.code).toBe(7);
