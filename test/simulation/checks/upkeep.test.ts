@@ -246,6 +246,7 @@ describe("a block without owner and addresses, whose alarm was given up, retires
   /** Block of host a: given up in use, then emptied; its alarm is gone. */
   async function abandoned(
     ipCooldownSeconds = 30,
+    restMs = HOUR,
   ): Promise<{ readonly scene: Scene; readonly block: string }> {
     const scene = await holding({ config: { ipCooldownSeconds } });
     await tick(scene);
