@@ -1,0 +1,123 @@
+/** The running service's metrics: what a leak leaves in them, what goes with its host or pool, what they cost. */
+import parse from "parse-prometheus-text-format";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { counters } from "../support/control.ts";
+import { expectStatus } from "./client.ts";
+import { type Stage, staged } from "./collector-stage.ts";
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await staged();
+});
+
+afterAll(async () => {
+  await stage.stop();
+});
+
+/** All samples as `name{label=value,…}`. */
+async function scrape(): Promise<Record<string, number>> {
+  const { text } = await expectStatus(stage.eyes("GET", "/metrics"), 200);
+  const samples = parse(text).flatMap(({ name, metrics }) =>
+    metrics.map(({ labels = {}, value }) => {
+      const pairs = Object.entries(labels).map((pair) => pair.join("="));
+      return [`${name}{${pairs}}`, Number(value)] as const;
+    }),
+  );
+  expect(new Set(samples.map(([key]) => key)).size).toBe(samples.length);
+  return Object.fromEntries(samples);
+}
+
+const on = (name: string, node: string) => `${name}{ippool=default,node=${node}}`;
+
+describe("the metrics of a running service", () => {
+  it("are not an agent's", async () => {
+    await expectStatus(stage.agent("node-1")("GET", "/metrics"), 403);
+  });
+
+  it("begin at 0 for each known pool and node", async () => {
+    const samples = await scrape();
+    for (const node of ["node-1", "node-2"]) {
+      expect(samples[on("ipam_allocations_in_use", node)]).toBe(0);
+      expect(samples[on("ipam_allocations_gc_candidates", node)]).toBe(0);
+    }
+    expect(samples["ipam_ippool_size{ippool=default}"]).toBe(65_536);
+  });
+
+  it("show a leak as a candidate, and its release in the counter", async () => {
+    await stage.pod("node-1", "stays");
+    await stage.pod("node-1", "goes");
+    await stage.pod("node-2", "other");
+    await stage.pass(180);
+    await stage.report("node-1", ["stays"]);
+    await stage.report("node-2", ["other"]);
+    await stage.sweep();
+    const before = await scrape();
+    expect(before).toMatchObject({
+      [on("ipam_allocations_in_use", "node-1")]: 2,
+      [on("ipam_allocations_in_use", "node-2")]: 1,
+      [on("ipam_allocations_gc_candidates", "node-1")]: 1,
+      [on("ipam_allocations_gc_candidates", "node-2")]: 0,
+      [on("ipam_allocations_gc_reclamations", "node-1")]: 0,
+      [on("ipam_blocks", "node-1")]: 1,
+      "ipam_allocations_per_node{node=node-1}": 2,
+      "ipam_gc_hosts_not_audited{}": 0,
+    });
+    await stage.pass(16 * 60);
+    await stage.report("node-1", ["stays"]);
+    await stage.pass(60);
+    await stage.report("node-1", ["stays"]);
+    await stage.report("node-2", ["other"]);
+    await stage.sweep();
+    expect(await scrape()).toMatchObject({
+      [on("ipam_allocations_in_use", "node-1")]: 1,
+      [on("ipam_allocations_gc_candidates", "node-1")]: 0,
+      [on("ipam_allocations_gc_reclamations", "node-1")]: 1,
+      [on("ipam_allocations_gc_reclamations", "node-2")]: 0,
+      "ipam_gc_releases_last_hour{}": 1,
+      "ipam_gc_breaker_open{}": 0,
+    });
+  });
+
+  it("ask no host and no block", async () => {
+    const before = await counters(control);
+    await scrape();
+    const after = await counters(control);
+    const asked = Object.keys(after.calls).filter((name) => after.calls[name] !== before.calls[name]);
+    expect(asked.toSorted()).toEqual([
+      "cluster.listHosts",
+      "cluster.policy",
+      "pool.usage",
+      "sweep.getGc",
+      "sweep.hostFigures",
+    ]);
+  });
+
+  it("say that the collector is paused", async () => {
+    await expectStatus(stage.ops("PATCH", "/v1/gc", { paused: true, reason: "a test" }), 200);
+    expect(await scrape()).toMatchObject({ "ipam_gc_paused{}": 1, "ipam_gc_state{state=paused}": 1 });
+    await expectStatus(stage.ops("PATCH", "/v1/gc", { paused: false }), 200);
+    expect((await scrape())["ipam_gc_paused{}"]).toBe(0);
+  });
+
+  it("lose what is of a host or a pool that has gone", async () => {
+    const spec = { cidr: "10.11.0.0/24", blockSize: 26 };
+    await expectStatus(stage.ops("PUT", "/v1/pools/passing", spec), 201);
+    expect(await scrape()).toHaveProperty(["ipam_ippool_size{ippool=passing}"], 256);
+    await expectStatus(stage.ops("DELETE", "/v1/pools/passing"), 200, 202);
+    await expectStatus(stage.ops("DELETE", "/v1/handles/pods.other"), 200);
+    await expectStatus(stage.ops("DELETE", "/v1/hosts/node-2"), 200, 202);
+    await stage.until("both have gone", async () => {
+      const keys = Object.keys(await scrape());
+      await stage.pass(60);
+      await stage.sweep();
+      return !keys.some((key) => /passing|node-2/.test(key));
+    });
+    expect((await scrape())[on("ipam_allocations_in_use", "node-1")]).toBe(1);
+  });
+});
+
+/** The test entry's controls, over the stage's operator. */
+const control = {
+  must: async (method: string, path: string, body?: unknown) => (await stage.ops(method, path, body)).body,
+};
