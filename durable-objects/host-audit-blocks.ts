@@ -18,7 +18,9 @@ import { dropBorrowed, readEmptyMarks, saveEmptyMarks } from "./storage/host-lea
 import { type Affinity, readAffinity, readRegistration } from "./storage/host-rows.ts";
 
 /** Blocks given back in one run: each takes three calls. */
-const BLOCKS_MAX = 32;
+const BLOCKS_MAX = 16;
+/** Blocks that are read again before a teardown goes on. */
+const REREAD_MAX = 100;
 /** How long a borrowed-from block must have been without an address of the host, ms. */
 const VACANT_MS = 60_000;
 /** How long the word on a node is waited for, ms. */
@@ -133,10 +135,12 @@ export class HostBlocks {
     const rows = [...this.#host.memory.affinities.values()];
     if (life.by === "removal" || cluster === undefined || rows.length === 0) return calls;
     const cooldownMs = leased.policy.config.ipCooldownSeconds * 1000;
-    const blocks = rows.map(({ block }) => block);
+    // All were read in this audit, but some have changed by it.
+    const changed = rows.map(({ block }) => block).filter((block) => !this.#holdings.isGood(block));
+    const blocks = changed.slice(0, REREAD_MAX);
     const silent = await this.#holdings.read(name, blocks, cooldownMs);
-    const read = new Set(blocks.filter((block) => !silent.includes(block)));
-    const lost = rows.filter(({ block }) => read.has(block)).map((row) => this.#lost(row));
+    const left = new Set([...changed.slice(REREAD_MAX), ...silent]);
+    const lost = rows.filter(({ block }) => !left.has(block)).map((row) => this.#lost(row));
     const plan = planTeardown(life, audit.hasVeto, lost);
     if (plan.kind === "vetoed" || plan.blocks.length === 0) return calls + blocks.length;
     const grant = await facts.weigh(0, 0);

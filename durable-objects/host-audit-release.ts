@@ -23,7 +23,7 @@ import { again, cidrOf, type HostContext } from "./host-context.ts";
 import { countReclaimed, readLeaks, saveLeaks } from "./storage/host-leak-rows.ts";
 
 /** Handles whose members are listed in one run. */
-const HANDLES_MAX = 150;
+const HANDLES_MAX = 100;
 
 /** What a release needs of its audit. */
 export interface Release {

@@ -39,7 +39,7 @@ export interface AuditEnd {
 }
 
 /** Blocks that one audit reads. Why: with all other calls it stays below 900. */
-const READS_MAX = 400;
+const READS_MAX = 250;
 /** How long the cluster's word on the node is believed, ms: as long as sweeps lie apart, and a little more. */
 const SIGHTING_MS = 600_000;
 /** How far the readings of one audit of a whole host may lie apart, ms. */

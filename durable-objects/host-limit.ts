@@ -106,6 +106,7 @@ async function reuse(
     if (leased === undefined) return { kind: "refused", refusal: rejection("policy_unavailable", {}, 1) };
     const message = {
       block,
+      host: wish.host,
       handle: wish.handle,
       keys: rows.map(({ key }) => key),
       take,

@@ -141,6 +141,11 @@ export class Stage {
     return answer;
   }
 
+  /** Handles that hold an address, by the rows of the blocks. */
+  handles(): Set<string> {
+    return new Set(snapshot(this.scene).blocks.flatMap(({ held }) => held.map(({ handle }) => handle)));
+  }
+
   /** All that the rows say against each other. */
   faults(): string[] {
     return checkRows(snapshot(this.scene));
