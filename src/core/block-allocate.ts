@@ -148,12 +148,18 @@ export function reuse(draft: BlockDraft, request: ReuseRequest): ReuseAnswer {
   if (held.length < request.take) return { kind: "fewer", held: held.length };
   held.sort((one, other) => (one.current?.sequenceNumber ?? 0) - (other.current?.sequenceNumber ?? 0));
   const records = held.slice(0, request.take).map((row) => {
-    const owned = row.current === undefined ? {} : { current: withOwner(row.current, request) };
+    const { current } = row;
+    const owned = current === undefined ? {} : { current: usedOn(withOwner(current, request), request.host) };
     const touched = { ...row, ...owned, number: draft.nextNumber(), at: draft.now };
     draft.put(touched);
     return mustRecord(draft, touched, request.cooldownMs);
   });
   return { kind: "reused", records };
+}
+
+/** Notes that an address is also used on another host, of which its own host cannot tell. */
+function usedOn(tenure: Tenure, host: string | undefined): Tenure {
+  return host === undefined || host === tenure.host ? tenure : { ...tenure, usedOn: host };
 }
 
 function withOwner(tenure: Tenure, { ownerSlot, attributes }: ReuseRequest): Tenure {
@@ -237,7 +243,8 @@ function assign(draft: BlockDraft, item: AllocateItem, ordinal: number, final: b
 function touchedIfOwn(draft: BlockDraft, item: AllocateItem, ordinal: number): OrdinalRow | undefined {
   const row = draft.row(ordinal);
   if (row?.current?.handle !== item.handle) return row;
-  const touched = { ...row, number: draft.nextNumber(), at: draft.now };
+  const current = usedOn(row.current, item.host);
+  const touched = { ...row, current, number: draft.nextNumber(), at: draft.now };
   draft.put(touched);
   return touched;
 }

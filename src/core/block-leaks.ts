@@ -79,11 +79,13 @@ function subjectsOf(draft: BlockDraft, host: string): LeakSubject[] {
 
 function subjectOf(draft: BlockDraft, { ordinal, number, at, current }: OrdinalRow): LeakSubject | undefined {
   if (current === undefined) return undefined;
-  const { host, handle, use, attributes, alternateAttributes, leakCollection, sequenceNumber } = current;
+  const { host, usedOn, handle, use, attributes, alternateAttributes, leakCollection, sequenceNumber } =
+    current;
   return {
     address: addressText(draft, ordinal),
     block: draft.header?.block ?? formatCidr(draft.cidr),
     host,
+    ...(usedOn === undefined ? {} : { usedOn }),
     handle,
     use,
     attributes,

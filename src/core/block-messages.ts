@@ -151,6 +151,8 @@ export interface ReuseRequest {
   /** Where the attributes are written; absent: they are not. */
   readonly ownerSlot?: OwnerSlot;
   readonly attributes: Attributes;
+  /** The host that asks; it need not be the one that holds the address. */
+  readonly host?: string;
   readonly until: number;
   readonly cooldownMs: number;
 }

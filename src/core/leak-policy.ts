@@ -159,7 +159,8 @@ function findingOf(subject: LeakSubject, facts: HostFacts): Finding | "exempt" {
 
 /** What was handed out later than the host was lost, or that nobody can look for, is not lost with it. */
 function isCovered(subject: LeakSubject, kind: LeakKind, life: HostLife): boolean {
-  return life.kind === "gone" && kind !== "external" && subject.touchedAt < life.since;
+  const isHere = kind !== "external" && subject.usedOn === undefined;
+  return life.kind === "gone" && isHere && subject.touchedAt < life.since;
 }
 
 /** What is external is the collector's only while something speaks of it. */

@@ -71,7 +71,7 @@ export function reportEvidence(
     if (handles.has(subject.handle) || addresses.has(subject.address)) return "alive";
     if (isStarting(subject)) return "alive";
     if (!report.complete) return "unlisted";
-    return ABSENT_BY_REPORT[kind] ? "absent" : "silent";
+    return ABSENT_BY_REPORT[kind] && subject.usedOn === undefined ? "absent" : "silent";
   };
   return { mark, isHostBound: true, says };
 }
@@ -89,7 +89,8 @@ export function attachmentsEvidence(
   const says = (subject: LeakSubject, kind: LeakKind): Answer => {
     if (valid.has(subject.handle)) return "alive";
     const isJudged = kind === "workload" || (kind === "external" && subject.leakCollection !== "never");
-    return isJudged && isOfNetwork(subject.handle, network) ? "absent" : "silent";
+    const isHere = isOfNetwork(subject.handle, network) && subject.usedOn === undefined;
+    return isJudged && isHere ? "absent" : "silent";
   };
   return { mark: { ...mark, source: `attachments:${network}` }, isHostBound: true, says };
 }

@@ -23,6 +23,8 @@ export type LeakSubject = Pick<
   | "touch"
 > & {
   readonly touchedAt: number;
+  /** Another host got the address too: that its own host does not list it does not make it unused. */
+  readonly usedOn?: string;
   /** Number of the allocation, with which clients guard a release. */
   readonly sequenceNumber?: number;
 };

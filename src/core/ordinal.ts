@@ -16,6 +16,8 @@ export interface Tenure {
   /** How many addresses of this block the key got at first. */
   readonly granted: number;
   readonly host: string;
+  /** Another host that got the address since, under the same handle. */
+  readonly usedOn?: string;
   readonly use: Use;
   readonly attributes: Attributes;
   readonly alternateAttributes?: Attributes;
