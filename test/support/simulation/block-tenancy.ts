@@ -5,13 +5,11 @@
 import { formatAddress } from "../../../src/core/address.ts";
 import { blockGrid, positionOf } from "../../../src/core/block-grid.ts";
 import { addressAt, parseCidr } from "../../../src/core/cidr.ts";
+import type { LeakSubject } from "../../../src/core/leak-subject.ts";
 import type { World } from "./world.ts";
 
-export interface Holding {
-  readonly address: string;
-  readonly handle: string;
+export interface Holding extends LeakSubject {
   readonly key: string;
-  readonly host: string;
   readonly sequenceNumber: number;
 }
 
@@ -25,6 +23,8 @@ export interface Tenancy {
   readonly held: readonly Holding[];
   /** When each address that is not held was last released. */
   readonly releasedAt: readonly number[];
+  /** Tenures that the collector ended, as `address#number`. */
+  readonly collected: readonly string[];
 }
 
 interface Header {
@@ -44,14 +44,21 @@ export function loadedTenures(world: World, objectName: string): Tenancy | undef
   if (!cidr.ok) throw new Error(`${objectName} says that it is ${block}`);
   const { value } = cidr;
   const position = positionOf(blockGrid(poolCidr, value.prefix), block);
-  const ordinals = world.rows(objectName, "SELECT ordinal, current, ended FROM ordinals");
+  const ordinals = world.rows(objectName, "SELECT ordinal, number, at, current, ended FROM ordinals");
   const held = ordinals
     .filter(({ current }) => current !== null)
-    .map(({ ordinal, current }): Holding => {
-      const { handle, key, host, sequenceNumber } = JSON.parse(String(current)) as Holding;
+    .map(({ ordinal, number, at, current }): Holding => {
+      const tenure = JSON.parse(String(current)) as Holding;
       const address = formatAddress(addressAt(value, Number(ordinal)));
-      return { address, handle, key, host, sequenceNumber };
+      return { ...tenure, address, block, touch: Number(number), touchedAt: Number(at) };
     });
+  const collected = ordinals.flatMap(({ ordinal, ended }) => {
+    if (!String(ended).includes("collector")) return [];
+    const past = JSON.parse(String(ended)) as { releasedBy?: string; sequenceNumber: number }[];
+    const address = formatAddress(addressAt(value, Number(ordinal)));
+    const theirs = past.filter(({ releasedBy }) => releasedBy === "collector");
+    return theirs.map(({ sequenceNumber }) => `${address}#${sequenceNumber}`);
+  });
   const releasedAt = ordinals
     .filter(({ current }) => current === null)
     .map(({ ended }) => (JSON.parse(String(ended)) as { releasedAt: number }[])[0]?.releasedAt ?? 0);
@@ -63,5 +70,6 @@ export function loadedTenures(world: World, objectName: string): Tenancy | undef
     place: `${poolCidr} ${value.prefix} ${position}`,
     held,
     releasedAt,
+    collected,
   };
 }

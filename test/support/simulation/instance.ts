@@ -92,7 +92,8 @@ export class Instance implements StorageGate {
       const call = this.#host.openCall((outcome) =>
         this.#wake(() => (outcome.ok ? resolve(outcome.value) : reject(outcome.error))),
       );
-      const message = { call, kind: "request", from: place, to, method, args: copied(args) } as const;
+      const sender = this.generation;
+      const message = { call, kind: "request", from: place, to, method, args: copied(args), sender } as const;
       this.#post(bound === undefined ? message : { ...message, bound });
     });
   }

@@ -29,6 +29,8 @@ export interface Message {
   readonly outcome?: Outcome;
   /** The instance that a request was bound to when it was sent, if there was one. */
   readonly bound?: number;
+  /** The instance that sent a request; a client's has none. */
+  readonly sender?: number;
 }
 
 /**

@@ -61,6 +61,8 @@ const LATE_MAX = 10_000;
 
 export class Network {
   faults: NetworkFaults;
+  /** Told of each request as it is sent; nothing that it does may move the world. */
+  onRequest: ((message: Message) => void) | undefined;
   readonly #scheduler: Scheduler;
   readonly #chance: Chance;
   readonly #counters: Counters;
@@ -96,7 +98,10 @@ export class Network {
     if (isDefect(outcome)) this.#counters.defects.add(`${method}: ${outcome.error.message}`);
     const { loseRequest = 0, loseAnswer = 0, duplicate = 0, noticed = 0, misreport = 0 } = this.faults;
     const isRequest = message.kind === "request";
-    if (isRequest) this.#counters.call(message.from.className, message.to.className, message.method);
+    if (isRequest) {
+      this.#counters.call(message.from.className, message.to.className, message.method);
+      this.onRequest?.(message);
+    }
     const luck = this.#chance.at(labelOf(message).sort);
     if (luck.fault("lost", isRequest ? loseRequest : loseAnswer)) {
       this.#lose(message, luck.chance(noticed) ? "error" : "silent");

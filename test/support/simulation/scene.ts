@@ -8,6 +8,7 @@ import { HandleIndexObject } from "../../../durable-objects/handle-index.ts";
 import { HostObject } from "../../../durable-objects/host.ts";
 import { PoolObject } from "../../../durable-objects/pool.ts";
 import { SweepObject } from "../../../durable-objects/sweep.ts";
+import type { Attributes } from "../../../src/core/allocation.ts";
 import type { Family, Rejection } from "../../../src/core/errors.ts";
 import type { Result } from "../../../src/core/result.ts";
 import type { Call } from "../../../src/http/operation.ts";
@@ -103,6 +104,11 @@ export class Scene {
   readonly deployed: ReturnType<typeof deploy>;
   readonly asked: Asked[] = [];
   readonly released: Released[] = [];
+  /** What requests say of the owner of their addresses. */
+  attributesOf: (host: string, handle: string) => Attributes = () => ({});
+  /** Told of each request as it begins, and of each release of a handle. */
+  onAsked: ((asked: Asked) => void) | undefined;
+  onReleased: ((handle: string) => void) | undefined;
   #events = 0;
   #keys = 0;
 
@@ -178,7 +184,7 @@ export class Scene {
       use: "Workload",
       ...(v4 > 0 ? { ipv4: { count: v4, ...named } } : {}),
       ...(v6 > 0 ? { ipv6: { count: v6 } } : {}),
-      attributes: {},
+      attributes: this.attributesOf(host, handle),
       partial: false,
       ownerSlot: "active",
       leakCollection: "auto",
@@ -190,7 +196,8 @@ export class Scene {
   /** Begins an exact assignment. */
   assign(host: string, handle: string, address: string, key = this.newKey()): Promise<Ended> {
     const family = address.includes(":") ? 6 : 4;
-    const rest = { use: "Workload", attributes: {}, leakCollection: "auto" } as const;
+    const attributes = this.attributesOf(host, handle);
+    const rest = { use: "Workload", attributes, leakCollection: "auto" } as const;
     const request = { host, handle, address, key, fingerprint: address, ...rest };
     const counts = { 4: 0, 6: 0, [family]: 1 };
     const asked = this.#ask("assign", request, counts);
@@ -207,6 +214,7 @@ export class Scene {
 
   /** Begins a release of all that a handle holds, as the Worker does it. */
   async release(handle: string): Promise<Released["ended"]> {
+    this.onReleased?.(handle);
     const released = this.#release({ handle });
     const { policy, settings, ports } = this.deployed;
     const call = {
@@ -269,6 +277,7 @@ export class Scene {
       ended: undefined,
     };
     this.asked.push(asked);
+    this.onAsked?.(asked);
     return asked;
   }
 

@@ -4,9 +4,12 @@
  */
 import { BlockObject } from "../../../durable-objects/block.ts";
 import { HandleIndexObject } from "../../../durable-objects/handle-index.ts";
+import { HostObject } from "../../../durable-objects/host.ts";
 import { PoolObject } from "../../../durable-objects/pool.ts";
 import type * as block from "../../../src/rpc/block.ts";
 import type * as index from "../../../src/rpc/handle-index.ts";
+import type * as host from "../../../src/rpc/host.ts";
+import type * as leaks from "../../../src/rpc/leaks.ts";
 import type * as pool from "../../../src/rpc/pool.ts";
 import type { ObjectClass } from "./objects.ts";
 import { CLASSES } from "./scene.ts";
@@ -19,10 +22,19 @@ export interface Obeyed {
   reserved?: string | undefined;
 }
 
+/** Told of what the collector hears and does. */
+export interface CollectorEars {
+  arrives(request: leaks.WorkloadReport | leaks.AttachmentsRequest): void;
+  removes(host: string): void;
+  /** Told before a block decides on an order; what is returned is told of its answers. */
+  frees(request: leaks.ReleaseLeakedRequest): (answers: leaks.ReleaseLeakedAnswer["answers"]) => void;
+}
+
 /** Counts of what was reached, and what was seen to be wrong. */
 export class Watch {
   readonly reached = new Map<string, number>();
   readonly findings: string[] = [];
+  ears: CollectorEars | undefined;
   readonly obeyed: Obeyed = { strict: false, cooldownMs: 0, disabled: false };
   readonly #releasedAt = new Map<string, number>();
   readonly #created = new Set<string>();
@@ -111,6 +123,21 @@ export function watched(watch: Watch): Record<string, ObjectClass> {
       return answer;
     }
 
+    override async releaseLeaked(request: leaks.ReleaseLeakedRequest) {
+      const tell = watch.ears?.frees(request);
+      const answer = await super.releaseLeaked(request);
+      tell?.(answer.answers);
+      for (const [at, outcome] of answer.answers.entries()) {
+        watch.count(`leak ${outcome}`);
+        const address = request.items[at]?.address ?? "";
+        const policy = { reserved: [], cooldownMs: request.cooldownMs };
+        const { records } = await super.describe({ block: request.block, policy, records: { address } });
+        const [record] = records;
+        if (outcome === "released") watch.released(address, record?.releasedAt ?? 0);
+      }
+      return answer;
+    }
+
     override async releaseHandle(request: block.ReleaseHandleRequest) {
       const answer = await super.releaseHandle(request);
       for (const { outcome, records } of answer.keys) {
@@ -163,5 +190,28 @@ export function watched(watch: Watch): Record<string, ObjectClass> {
     }
   }
 
-  return { ...CLASSES, BlockObject: WatchedBlock, HandleIndexObject: WatchedIndex, PoolObject: WatchedPool };
+  class WatchedHost extends HostObject {
+    override async reportWorkloads(request: leaks.WorkloadReport) {
+      watch.ears?.arrives(request);
+      return await super.reportWorkloads(request);
+    }
+
+    override async collectAttachments(request: leaks.AttachmentsRequest) {
+      watch.ears?.arrives(request);
+      return await super.collectAttachments(request);
+    }
+
+    override async remove(request: Parameters<host.HostPort["remove"]>[0]) {
+      watch.ears?.removes(request.host);
+      return await super.remove(request);
+    }
+  }
+
+  return {
+    ...CLASSES,
+    BlockObject: WatchedBlock,
+    HandleIndexObject: WatchedIndex,
+    HostObject: WatchedHost,
+    PoolObject: WatchedPool,
+  };
 }

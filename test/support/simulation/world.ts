@@ -227,6 +227,16 @@ export class World {
     }
   }
 
+  /** The instance of an object that is the current one, if one lives. */
+  instanceOf(objectName: string): number | undefined {
+    return this.#objects.record(objectName).bound;
+  }
+
+  /** The time by an object's clock, milliseconds since 1970. */
+  clockOf(objectName: string): number {
+    return this.#objects.record(objectName).now();
+  }
+
   setClock(objectName: string, offsetMs: number): void {
     this.#objects.record(objectName).clockOffset = offsetMs;
   }

@@ -5,7 +5,9 @@
  */
 import { checkRows, snapshot } from "../checker.ts";
 import { check, lines } from "../checks.ts";
+import type { Fleet } from "../collector/fleet.ts";
 import { FAILURES, type Scene } from "../scene.ts";
+import { collectAll } from "./collecting.ts";
 import type { Plan } from "./plan.ts";
 import { POOLS } from "./player.ts";
 import { NOWHERE, type PolicyWriter } from "./policy-writer.ts";
@@ -17,6 +19,7 @@ export interface EndingOptions {
   readonly found: (finding: string) => void;
   /** Checks what holds at any time. */
   readonly look: () => void;
+  readonly fleet?: Fleet;
 }
 
 /** Blocks of both pools of IPv4, and of the one of IPv6. */
@@ -34,13 +37,15 @@ export class Ending {
   readonly #policy: PolicyWriter;
   readonly #found: (finding: string) => void;
   readonly #look: () => void;
+  readonly #fleet: Fleet | undefined;
 
-  constructor({ scene, plan, policy, found, look }: EndingOptions) {
+  constructor({ scene, plan, policy, found, look, fleet }: EndingOptions) {
     this.#scene = scene;
     this.#plan = plan;
     this.#policy = policy;
     this.#found = found;
     this.#look = look;
+    this.#fleet = fleet;
   }
 
   async run(): Promise<void> {
@@ -55,6 +60,10 @@ export class Ending {
     for (const host of this.#plan.hosts) {
       await this.#scene.register(host);
       await this.#isAnswered(host);
+    }
+    if (this.#fleet !== undefined) {
+      const options = { scene: this.#scene, fleet: this.#fleet, hosts: this.#plan.hosts };
+      await collectAll({ ...options, found: this.#found, look: this.#look });
     }
     // In every fourth history: it costs a fifth of the time of one.
     if (this.#plan.seed % 4 === 0) await this.#repair();

@@ -4,6 +4,7 @@
  */
 import { Random } from "../random.ts";
 import type { Faults } from "../world.ts";
+import { type FleetOperation, fleetOperation, handleOfHost, longPauseMs, wholeRound } from "./plan-fleet.ts";
 
 /** Several of what was answered so far are candidates; a share of [0, 1) picks one. */
 type Pick = number;
@@ -25,7 +26,8 @@ export type Operation =
   | { readonly do: "drain" | "cancel drain" | "split"; readonly pick: Pick }
   | { readonly do: "make pool"; readonly pool: "other" | "v6"; readonly blockSize: number }
   | { readonly do: "remove host" | "register host"; readonly host: string }
-  | { readonly do: "evict"; readonly pick: Pick };
+  | { readonly do: "evict"; readonly pick: Pick }
+  | FleetOperation;
 
 export interface Wish {
   readonly handle: string;
@@ -58,6 +60,8 @@ export interface Plan {
   /** Blocks that a host may have in a family; 0: as many as it likes. With a cap, affinity is strict. */
   readonly cap: number;
   readonly laneBatches: number;
+  /** Do requests come from pods, which end, and of which agents report? */
+  readonly collects: boolean;
   readonly faults: Faults;
   readonly steps: readonly Step[];
 }
@@ -91,12 +95,18 @@ export function planOf(seed: number, operations: number): Plan {
     cap,
     livesEnd: random.chance(0.5),
     hostsLeave: random.chance(0.4),
+    collects: random.chance(0.4),
+    clocksStep: random.chance(0.2),
   };
   const steps = Array.from({ length: operations }, (): Step => {
+    const operation = operationOf(drawing);
+    if (drawing.collects && random.chance(LONG_PAUSES))
+      return { operation: wholeRound(hosts, random), pauseMs: longPauseMs(random) };
     const pauseMs = random.chance(0.08) ? random.between(500, 3_000) : random.between(0, 60);
-    return { operation: operationOf(drawing), pauseMs: Math.round(pauseMs) };
+    return { operation, pauseMs: Math.round(pauseMs) };
   });
-  return { seed, hosts, cap, laneBatches: 1 + random.below(2), faults: faultsOf(rough), steps };
+  const { collects } = drawing;
+  return { seed, hosts, cap, laneBatches: 1 + random.below(2), collects, faults: faultsOf(rough), steps };
 }
 
 function faultsOf(rough: number): Faults {
@@ -123,7 +133,13 @@ interface Drawing {
   readonly livesEnd: boolean;
   /** Do hosts go and come back in it? */
   readonly hostsLeave: boolean;
+  readonly collects: boolean;
+  /** Are clocks of hosts set, where something is collected? */
+  readonly clocksStep: boolean;
 }
+
+/** Share of the steps after which so much time passes that something may be found leaked. */
+const LONG_PAUSES = 0.12;
 
 /** How often each sort is drawn, beside the others. */
 const WEIGHTS: readonly [number, (drawing: Drawing) => Operation][] = [
@@ -131,7 +147,7 @@ const WEIGHTS: readonly [number, (drawing: Drawing) => Operation][] = [
   [4, batch],
   [14, ({ random }) => ({ do: "repeat", pick: random.next() })],
   [6, assignment],
-  [16, ({ random }) => ({ do: "release handle", handle: random.pick([...HANDLES, "limit1", "limit2"]) })],
+  [16, (drawing) => ({ do: "release handle", handle: handleOf(drawing, [...HANDLES, "limit1", "limit2"]) })],
   [9, addressRelease],
   [4, blockMove],
   [3, ownerChange],
@@ -139,6 +155,7 @@ const WEIGHTS: readonly [number, (drawing: Drawing) => Operation][] = [
   [4, ({ random }) => ({ do: "evict", pick: random.next() })],
   [6, poolLife],
   [4, hostLife],
+  [20, (drawing) => (drawing.collects ? fleetOperation(drawing) : allocation(drawing))],
 ];
 const TOTAL = WEIGHTS.reduce((sum, [weight]) => sum + weight, 0);
 
@@ -151,9 +168,16 @@ function operationOf(drawing: Drawing): Operation {
   return allocation(drawing);
 }
 
-function wish({ random }: Drawing): Wish {
+/** A handle of any host, or one that only pods of a host have: what is spread over hosts is seldom leaked. */
+function handleOf({ random, hosts, collects }: Drawing, handles = HANDLES, host?: string): string {
+  if (!collects || random.chance(0.3)) return random.pick(handles);
+  return handleOfHost(host ?? random.pick(hosts), random);
+}
+
+function wish(drawing: Drawing, host: string): Wish {
+  const { random } = drawing;
   const [v4, v6] = random.pick(COUNTS);
-  const handle = random.pick(HANDLES);
+  const handle = handleOf(drawing, HANDLES, host);
   return { handle, v4, v6, ...(random.chance(0.1) ? { partial: true } : {}) };
 }
 
@@ -169,20 +193,21 @@ function allocation(drawing: Drawing): Operation {
   if (random.chance(0.3)) {
     // Two requests for blocks of different pools at a time: only the cap's own transaction is in their way.
     const both = ["v4", "other"].map((pool) => ({
-      handle: random.pick(HANDLES),
+      handle: handleOf(drawing, HANDLES, host),
       v4: 1,
       v6: 0,
       pools: [pool],
     }));
     return { do: "allocate", host, wishes: both };
   }
-  return { do: "allocate", host, wishes: [wish(drawing)] };
+  return { do: "allocate", host, wishes: [wish(drawing, host)] };
 }
 
 function batch(drawing: Drawing): Operation {
   const { random, hosts } = drawing;
-  const wishes = Array.from({ length: 2 + random.below(4) }, () => wish(drawing));
-  return { do: "batch", host: random.pick(hosts), wishes };
+  const host = random.pick(hosts);
+  const wishes = Array.from({ length: 2 + random.below(4) }, () => wish(drawing, host));
+  return { do: "batch", host, wishes };
 }
 
 function assignment(drawing: Drawing): Operation {
@@ -190,7 +215,8 @@ function assignment(drawing: Drawing): Operation {
   // An explicit claim is refused by no cap, so that rows could not be held against it.
   if (cap > 0) return allocation(drawing);
   const address = `10.0.0.${random.below(16)}`;
-  return { do: "assign", host: random.pick(hosts), handle: random.pick(HANDLES), address };
+  const host = random.pick(hosts);
+  return { do: "assign", host, handle: handleOf(drawing, HANDLES, host), address };
 }
 
 function addressRelease({ random }: Drawing): Operation {

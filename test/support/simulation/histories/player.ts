@@ -3,9 +3,11 @@
  * May import: the simulation, src. Rule: whatever fails, nothing here throws.
  */
 import type { Result } from "../../../../src/core/result.ts";
+import type { Fleet } from "../collector/fleet.ts";
 import { changeOwner, claimBlock, giveUpBlocks, setOwners } from "../operators.ts";
 import type { Asked, Ended, Scene, Told } from "../scene.ts";
 import type { Watch } from "../watch.ts";
+import { FleetPlayer } from "./fleet-player.ts";
 import type { Operation, Owners, Wish } from "./plan.ts";
 import { PolicyWriter } from "./policy-writer.ts";
 
@@ -27,12 +29,16 @@ export class Player {
   readonly #scene: Scene;
   readonly #watch: Watch;
   readonly #line: Line;
+  readonly #fleet: FleetPlayer | undefined;
 
-  constructor(scene: Scene, watch: Watch, line: Line) {
+  constructor(scene: Scene, watch: Watch, line: Line, fleet?: Fleet) {
     this.#scene = scene;
     this.#watch = watch;
     this.#line = line;
     this.policy = new PolicyWriter(scene, watch, line);
+    const tell = (what: string, answer: Promise<string[]>, details: string) =>
+      this.#tell(what, answer, details);
+    this.#fleet = fleet === undefined ? undefined : new FleetPlayer(scene, fleet, tell);
   }
 
   /** Begins one operation; nothing moves before the world is run. */
@@ -80,6 +86,8 @@ export class Player {
       case "evict":
         this.#scene.world.evict(pickOf(this.#scene.world.objectNames, operation.pick) as string);
         break;
+      default:
+        this.#fleet?.play(operation);
     }
   }
 
@@ -149,6 +157,7 @@ export class Player {
     const one = pickOf(this.#told().slice(-RECENT.owners), pick);
     if (one === undefined) return;
     const { handle } = one.asked;
+    this.#fleet?.renamed(handle);
     const owner = { namespace: "n", pod };
     const wish = { handle, change, owner, releaseWhenUnowned: false };
     const set = setOwners(this.#scene, { ...one.told, handle }, { active, alternate });
@@ -182,6 +191,7 @@ export class Player {
   #changeHost(what: "remove host" | "register host", host: string): void {
     const port = this.#scene.deployed.ports.host(host);
     if (what === "remove host") {
+      this.#fleet?.removed(host);
       const removed = port.remove({ host }).then(({ view }) => [view?.state ?? "unregistered"]);
       this.#tell(
         what,
@@ -190,7 +200,9 @@ export class Player {
       );
       return;
     }
-    this.#tell(what, codeOf(port.register({ host, labels: {} })), host);
+    const incarnation = this.#fleet?.registers(host);
+    const request = { host, labels: {}, ...(incarnation === undefined ? {} : { incarnation }) };
+    this.#tell(what, codeOf(port.register(request)), host);
   }
 
   /** Every address that a client was told of, with the request that got it. */
