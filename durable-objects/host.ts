@@ -148,6 +148,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     const registration = this.#registered();
     if (registration === undefined) return {};
     if (this.#memory.isRemoving) this.#removal.wake();
+    await this.#leaks.view.look(request.host);
     return { view: await this.#view(request.host, registration) };
   }
 
@@ -292,7 +293,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
 
   async leaks(request: Request<"leaks">): AnswerOf<"leaks"> {
     this.#store.countCall("leaks");
-    return await this.#leaks.leaks(request);
+    return await this.#leaks.view.leaks(request);
   }
 
   async counters(): Promise<Counters> {
@@ -433,9 +434,9 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
       ...(incarnation === undefined ? {} : { incarnation }),
       ipv4: await figures.ofFamily(4, labels),
       ipv6: await figures.ofFamily(6, labels),
-      report: this.#leaks.report(),
-      leaks: this.#leaks.counts(),
-      tunnels: this.#leaks.tunnels(),
+      report: this.#leaks.view.report(),
+      leaks: this.#leaks.view.counts(),
+      tunnels: this.#leaks.view.tunnels(),
       refusals: this.#memory.refusals(now),
       registeredAt,
       ...(gone === undefined ? {} : { removingSince: gone.since }),

@@ -163,6 +163,8 @@ export interface HostLeakPort {
   leaks(request: { readonly host: string; readonly after?: string; readonly limit: number }): Promise<{
     readonly leaks: readonly ListedLeak[];
     readonly next?: string;
+    /** What the host's agent reported last. Absent: an older Host. */
+    readonly report?: ReportStateView;
   }>;
 }
 
