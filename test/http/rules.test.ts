@@ -334,7 +334,7 @@ describe("R14, R15: paths", () => {
       .flatMap((item) => Object.values(item))
       .map(({ operationId }) => operationId);
     expect(ids.toSorted()).toEqual(OPERATIONS.map(({ id }) => id).toSorted());
-    expect((await call("POST", "/v1/gc/sweeps", {})).body.code).toBe("route_not_found");
+    expect((await call("PUT", "/v1/load-balancers/web/api", {})).body.code).toBe("route_not_found");
   });
 });
 
