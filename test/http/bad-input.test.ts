@@ -100,6 +100,28 @@ const bodies: { method: string; path: string; body: Record<string, unknown> }[] 
   },
   { method: "PUT", path: "/v1/reservations/bad", body: { reservedCIDRs: ["10.10.0.0/24"], reason: "r" } },
   { method: "PUT", path: "/v1/hosts/bad", body: { labels: { a: "b" }, incarnation: "i" } },
+  {
+    method: "PUT",
+    path: "/v1/hosts/node-1/workloads",
+    body: {
+      incarnation: "i",
+      sequence: 1,
+      ageMs: 10,
+      complete: true,
+      workloads: [{ handle: "held", namespace: "n", pod: "p", uid: "u", addresses: ["10.10.0.1"] }],
+    },
+  },
+  {
+    method: "POST",
+    path: "/v1/hosts/node-1/attachment-gc",
+    body: { network: "net", validHandles: ["net.a"] },
+  },
+  { method: "PATCH", path: "/v1/gc", body: { paused: true, reason: "r" } },
+  {
+    method: "POST",
+    path: "/v1/gc/acknowledgements",
+    body: { breakerOpenedAt: "2026-11-29T02:51:07.412Z" },
+  },
 ];
 
 /** Values that are wrong wherever they stand. */
@@ -139,11 +161,12 @@ async function everything() {
     lists.map((list) => expectStatus(call("GET", `/v1/${list}?limit=100`), 200)),
   );
   const config = await expectStatus(call("GET", "/v1/config"), 200);
+  const gc = await expectStatus(call("GET", "/v1/gc"), 200);
   const objects = readdirSync(join(service.dataDir, "objects"), { recursive: true })
     .map(String)
     .filter((file) => file.endsWith(".sqlite"));
   const texts = [...answers, config].map(({ text }) => text.replaceAll(/"asOf":"[^"]*"/g, ""));
-  return { texts, objects: objects.toSorted() };
+  return { texts, isPaused: gc.body.paused as boolean, objects: objects.toSorted() };
 }
 
 describe("bad input", () => {
