@@ -70,6 +70,8 @@ export type Command =
       handle: string;
       keys: string[];
       take: number;
+      /** Who asks; older callers do not say. */
+      host?: string | undefined;
       ahead: number;
       slot?: "active" | "alternate" | undefined;
     }
@@ -172,6 +174,7 @@ export const commands: fc.Arbitrary<Command> = fc.oneof(
       handle,
       keys: fc.uniqueArray(key, { minLength: 1 }),
       take: fc.integer({ min: 1, max: 3 }),
+      host: maybe(host),
       ahead,
       slot: maybe(fc.constantFrom("active", "alternate")),
     }),

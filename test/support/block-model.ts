@@ -26,6 +26,8 @@ type Wish = Pick<AllocateItem, "handle" | "key" | "host" | "use" | "attributes" 
 interface Held extends Wish {
   attributes: Wish["attributes"];
   alternateAttributes?: Wish["attributes"];
+  /** Another host that got it too. */
+  usedOn?: string;
   attempt?: string | undefined;
   granted: number;
   sequenceNumber: number;
@@ -195,7 +197,7 @@ export class BlockModel {
     if (exact !== undefined) {
       const state = this.stateOf(exact, policy.cooldownMs);
       if (state !== "free") {
-        if (exact.held?.handle === item.handle) this.#touch(exact);
+        if (exact.held?.handle === item.handle) this.#touchFor(exact, item.host);
         return this.#taken(exact, state, policy, final);
       }
       chosen.push(exact);
@@ -256,13 +258,13 @@ export class BlockModel {
     return { held: [this.#isFinal(finalAfter) ? "not_held" : "not_final"], counts };
   }
 
-  reuse({ handle, keys, take, ownerSlot, attributes, until, cooldownMs }: ReuseRequest): ReuseAnswer {
+  reuse({ handle, keys, take, ownerSlot, attributes, host, until, cooldownMs }: ReuseRequest): ReuseAnswer {
     if (this.now > until) return { kind: "late" };
     const held = keys.flatMap((key) => this.#holding(handle, key)).sort(bySequence);
     if (held.length < take) return { kind: "fewer", held: held.length };
     const taken = held.slice(0, take);
     for (const slot of taken) {
-      this.#touch(slot);
+      this.#touchFor(slot, host);
       if (slot.held === undefined || ownerSlot === undefined) continue;
       if (ownerSlot === "active") slot.held.attributes = attributes;
       else slot.held.alternateAttributes = attributes;
@@ -332,7 +334,8 @@ export class BlockModel {
       allocatedAt: _a,
       ...subject
     } = this.record(slot, cooldownMs);
-    return { ...subject, touchedAt: slot.touchedAt };
+    const { usedOn } = slot.held ?? {};
+    return { ...subject, ...(usedOn === undefined ? {} : { usedOn }), touchedAt: slot.touchedAt };
   }
 
   /** The epoch to tell the Pool, when all is over and cooled and no late message can ask any more. */
@@ -432,6 +435,12 @@ export class BlockModel {
     if (slot.held !== undefined)
       slot.past.unshift({ ...slot.held, releasedAt: this.now, freedAt: slot.touch, leakedAt });
     slot.held = undefined;
+  }
+
+  /** A hand-out of what is held already, perhaps to another host. */
+  #touchFor(slot: Slot, host: string | undefined): void {
+    this.#touch(slot);
+    if (slot.held !== undefined && host !== undefined && host !== slot.held.host) slot.held.usedOn = host;
   }
 
   #touch(slot: Slot): void {

@@ -274,7 +274,7 @@ export class BlockRun {
     expect(answer).toEqual(this.model.holds(handle, key, asked.finalAfter, saysSpent));
   }
 
-  #reuse({ handle, keys, take, ahead, slot }: Of<"reuse">): void {
+  #reuse({ handle, keys, take, host, ahead, slot }: Of<"reuse">): void {
     const block = formatCidr(this.cidr);
     const { cooldownMs } = this.#policy;
     const written = slot === undefined ? {} : { ownerSlot: slot };
@@ -288,6 +288,7 @@ export class BlockRun {
       cooldownMs,
       attributes: { to: slot ?? "" },
       ...written,
+      ...(host === undefined ? {} : { host }),
     };
     const answer = this.#decide((draft) => reuse(draft, request));
     expect(answer).toEqual(this.model.reuse(request));
