@@ -2,7 +2,12 @@
  * Runs checks of consistency in a simulated deployment, from start to end.
  * May import: the simulation, src. Rule: virtual time is bounded; a check that does not end is an error.
  */
-import type { CheckRequest, CheckView, ListedFinding } from "../../../src/core/check.ts";
+import {
+  type CheckRequest,
+  type CheckView,
+  isOnlyTold,
+  type ListedFinding,
+} from "../../../src/core/check.ts";
 import type { Scene } from "./scene.ts";
 
 /** Virtual milliseconds within which a check of a small deployment ends. */
@@ -43,10 +48,19 @@ export async function readCheck(scene: Scene, id: string): Promise<Checked> {
   return { view, findings };
 }
 
-/** Findings as lines: problem, place, whether mended. */
-export function lines(checked: Checked): string[] {
-  return checked.findings.map(({ problem, block, host, handle, repaired }) => {
+/** Where records disagree, as lines: problem, place, whether mended. What is only told of is left out. */
+export function lines({ findings }: Checked): string[] {
+  const wrong = findings.filter((finding) => !isOnlyTold(finding));
+  return wrong.map(({ problem, block, host, handle, repaired }) => {
     const mended = repaired === undefined ? undefined : repaired ? "repaired" : "left";
     return [problem, block, host, handle, mended].filter((part) => part !== undefined).join(" ");
+  });
+}
+
+/** What is only told of, as lines: problem, address, host, the reason or the count. */
+export function reports({ findings }: Checked): string[] {
+  return findings.filter(isOnlyTold).map(({ problem, address, host, other, repaired }) => {
+    const mended = repaired === undefined ? undefined : repaired ? "repaired" : "left";
+    return [problem, address, host, other, mended].filter((part) => part !== undefined).join(" ");
   });
 }

@@ -153,16 +153,15 @@ export class Witness implements CollectorEars {
     const aliveAt = Math.max(Number.NEGATIVE_INFINITY, ...binding.map(({ takenAt }) => takenAt));
     const absent = all
       .filter((sent) => sent.takenAt > aliveAt && lists(sent, holding) === "absent")
+      .toSorted((one, other) => one.takenAt - other.takenAt)
       .flatMap((sent) => this.#arrived.get(nameOf(sent.request)) ?? [])
-      .filter(({ most }) => most >= touchedAt + SETTLE_MS - SKEW_MS)
-      .toSorted((one, other) => one.least - other.least);
-    const first = absent[0]?.least ?? Number.POSITIVE_INFINITY;
-    const confirming = absent.slice(1).filter(({ most }) => most - first > this.#graceMs);
-    if (confirming.length >= 2) return;
-    const since = aliveAt === Number.NEGATIVE_INFINITY ? "" : ` since it was called alive`;
+      .filter(({ most }) => most >= touchedAt + SETTLE_MS - SKEW_MS);
+    if (isProven(absent, this.#graceMs)) return;
+    const since = aliveAt === Number.NEGATIVE_INFINITY ? "" : " since it was called alive";
+    const times = absent.map(({ least }) => Math.round((least - touchedAt) / 1_000)).join(", ");
     this.#found(
       `I11: ${address} of ${holding.handle} on ${host} is to be freed on ${absent.length} reports${since},` +
-        ` ${confirming.length} of them more than the grace after the first`,
+        ` taken ${times || "no"} s after it was given`,
     );
   }
 
@@ -175,6 +174,13 @@ export class Witness implements CollectorEars {
     const { gone } = JSON.parse(String(row?.registration ?? "{}")) as { gone?: { since: number } };
     return gone !== undefined && touchedAt < gone.since;
   }
+}
+
+/** Two pieces lie more than the grace apart, and a third came after them. */
+function isProven(inOrder: readonly Arrived[], graceMs: number): boolean {
+  return inOrder.slice(0, -1).some(({ most }, at) => {
+    return inOrder.slice(0, at).some(({ least }) => most - least > graceMs);
+  });
 }
 
 function nameOf(request: WorkloadReport | AttachmentsRequest): string {
