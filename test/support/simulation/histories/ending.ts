@@ -3,6 +3,7 @@
  * drain go, and what the objects' rows say of one thing is the same.
  * May import: the simulation. Rule: a wait that is too short is a finding, never a pass.
  */
+import { isOnlyTold } from "../../../../src/core/check.ts";
 import { checkRows, snapshot } from "../checker.ts";
 import { check, lines } from "../checks.ts";
 import type { Fleet } from "../collector/fleet.ts";
@@ -95,7 +96,7 @@ export class Ending {
     this.#look();
     const { view, findings } = await check(this.#scene);
     // What is suspected to be leaked is no contradiction, and no repair takes it away.
-    const left = findings.filter(({ kind }) => kind !== "leak" && kind !== "unallocated_use");
+    const left = findings.filter((finding) => !isOnlyTold(finding));
     for (const line of lines({ view, findings: left })) this.#found(`check: after a repair there is ${line}`);
   }
 
