@@ -92,7 +92,7 @@ export class CheckIndex {
   async step(place: IndexPlace): Promise<StepResult> {
     const { runtime } = this.#facts;
     const { shard, after } = place;
-    if (shard >= runtime.settings.indexShards) return { place: { phase: "over" }, findings: [], tasks: [] };
+    if (shard >= runtime.settings.indexShards) return { place: { phase: "leaks" }, findings: [], tasks: [] };
     const question = { ...(after === undefined ? {} : { after }), limit: INDEX_ROWS_PER_STEP };
     const page = await this.#calls.must(() => this.#ports.handleIndexShard(shard).page(question));
     const meant = await this.#meant(page.rows.filter(({ state }) => state === "reserved"));

@@ -46,7 +46,7 @@ export class CheckMend {
     const blocks = tasks.filter((task) => task.kind === "block");
     const keys = tasks.filter((task) => task.kind === "key");
     const rows = tasks.filter((task) => task.kind === "row");
-    const hosts = tasks.filter((task) => task.kind === "host");
+    const hosts = tasks.filter((task) => task.kind === "host" || task.kind === "leaks");
     const unlisted = tasks.filter((task) => task.kind === "enrol");
     const spaces = tasks.filter((task) => task.kind === "space");
     const done = [
@@ -134,17 +134,20 @@ export class CheckMend {
   }
 
   /** A Host that goes on not to answer is told of; the check goes on without its rows. */
-  async #host({ host, looks }: Extract<CheckTask, { kind: "host" }>): Promise<Mended> {
-    const tasks = await this.#scan.hostAgain(host);
-    if (tasks !== undefined) return { ...NOTHING, tasks };
+  async #host({ kind, host, looks }: Extract<CheckTask, { kind: "host" | "leaks" }>): Promise<Mended> {
+    const said =
+      kind === "host"
+        ? await this.#scan.hostAgain(host).then((tasks) => tasks && { tasks })
+        : await this.#scan.leaks.again(host).then((findings) => findings && { findings });
+    if (said !== undefined) return { ...NOTHING, ...said };
     if (looks >= LOOKS_MAX) {
       const finding = { problem: "host_no_answer", host } as const;
       const name = findingName(finding);
       const repaired = this.#repair ? [{ name, isRepaired: false }] : [];
       return { tasks: [], findings: [{ name, finding }], repaired };
     }
-    const task = { kind: "host", host, looks: looks + 1 } as const;
-    return { ...NOTHING, tasks: [{ name: `host ${host}`, dueInMs: SETTLE_MS, task }] };
+    const task = { kind, host, looks: looks + 1 } as const;
+    return { ...NOTHING, tasks: [{ name: `${kind} ${host}`, dueInMs: SETTLE_MS, task }] };
   }
 
   async #block(task: BlockTask): Promise<Mended> {

@@ -2,7 +2,7 @@
  * One check at a time, in steps: each is committed whole with its place, so that no crash loses it.
  * May import: core, rpc, platform, storage. Rule: an instance that was replaced commits nothing.
  */
-import type { CheckRequest, CheckView } from "../src/core/check.ts";
+import { type CheckRequest, type CheckView, isOnlyTold } from "../src/core/check.ts";
 import { rejection } from "../src/core/errors.ts";
 import { err, ok } from "../src/core/result.ts";
 import type { SweepPort } from "../src/rpc/sweep.ts";
@@ -170,11 +170,13 @@ export class CheckRun {
   }
 
   #keepFindings(check: StoredCheck, findings: StepResult["findings"]): StoredCheck {
-    let { problems } = check;
+    let { problems, reports } = check;
     for (const { name, finding } of findings) {
-      if (this.#rows.addFinding({ ...check, problems }, name, finding)) problems += 1;
+      if (!this.#rows.addFinding({ ...check, problems }, name, finding)) continue;
+      problems += 1;
+      if (isOnlyTold(finding)) reports += 1;
     }
-    return { ...check, problems };
+    return { ...check, problems, reports };
   }
 
   /** Stores what a step brought, unless another instance has gone on meanwhile. */
@@ -188,7 +190,8 @@ export class CheckRun {
 
   /** What was mended stands among the events, with who asked for it. */
   async #tell(calls: CheckCalls, stored: StoredCheck): Promise<void> {
-    const { startedAt, request, problems, repaired } = stored;
+    const { startedAt, request, repaired } = stored;
+    const problems = stored.problems - stored.reports;
     const { repair, by, requestId } = request;
     const id = this.#id(stored);
     if (!repair || problems === 0) return;

@@ -1,6 +1,6 @@
 /**
  * The passes of a check: pools' free space, blocks of the directories, rows of the Hosts, then those of
- * the index; a bounded part at a time. May import: core, rpc, platform. Rule: looking writes nothing.
+ * the index, then suspected leaks; a bounded part at a time. May import: core, rpc, platform. Rule: looking writes nothing.
  */
 import type { CheckRequest } from "../src/core/check.ts";
 import { judgeBlock, problemName } from "../src/core/check-ownership.ts";
@@ -9,6 +9,7 @@ import type { BlockAudit } from "../src/rpc/block.ts";
 import type { DirectoryEntry } from "../src/rpc/pool.ts";
 import { type CheckFacts, HOSTS_PER_BLOCK } from "./check-facts.ts";
 import { CheckIndex } from "./check-index.ts";
+import { CheckLeaks } from "./check-leaks.ts";
 import { type CheckPlace, found, lookAt, type StepResult, type Task } from "./check-task.ts";
 import { poolTarget } from "./host-context.ts";
 
@@ -38,10 +39,12 @@ export class CheckScan {
   readonly #facts: CheckFacts;
   readonly #request: CheckRequest;
   readonly #index: CheckIndex;
+  readonly leaks: CheckLeaks;
 
   constructor(facts: CheckFacts, request: CheckRequest) {
     this.#facts = facts;
     this.#request = request;
+    this.leaks = new CheckLeaks(facts, request);
     this.#index = new CheckIndex(facts, request, (host) => this.#blocksOf(host));
   }
 
@@ -56,6 +59,8 @@ export class CheckScan {
         return await this.#hosts(place);
       case "index":
         return await this.#index.step(place);
+      case "leaks":
+        return await this.leaks.step(place);
       case "over":
         return { findings: [], tasks: [] };
     }

@@ -6,11 +6,12 @@ import type { Finding } from "../src/core/check.ts";
 import type { Family } from "../src/core/errors.ts";
 import type { KeyPlace } from "../src/rpc/handle-index.ts";
 
-/** The phases in their order. Shape: pools by name, hosts by name, shards by number. */
+/** The phases in their order. Shape: pools by name, hosts by name, shards by number, hosts by name. */
 export type CheckPlace =
   | { readonly phase: "count" | "space" | "blocks"; readonly pool?: string; readonly after?: string }
   | { readonly phase: "hosts"; readonly after?: string; readonly host?: string; readonly block?: string }
   | { readonly phase: "index"; readonly shard: number; readonly after?: KeyPlace }
+  | { readonly phase: "leaks"; readonly after?: string; readonly host?: string; readonly address?: string }
   | { readonly phase: "over" };
 
 /** A block to be looked at again: a difference that stays as it is was no step under way. */
@@ -32,6 +33,8 @@ export type CheckTask =
   | { readonly kind: "enrol"; readonly host: string; readonly finding: string }
   /** A Host that did not answer when its rows were to be read. */
   | { readonly kind: "host"; readonly host: string; readonly looks: number }
+  /** A Host that did not answer when its suspected leaks were to be read. */
+  | { readonly kind: "leaks"; readonly host: string; readonly looks: number }
   /** A held key whose row is to be put back. */
   | (KeyPlace & {
       readonly kind: "key";

@@ -57,6 +57,8 @@ export interface StoredCheck extends Omit<CheckView, "id"> {
   readonly step: number;
   /** Slices that failed since the last that did not. */
   readonly failures: number;
+  /** Of the problems those that are only told of. */
+  readonly reports: number;
 }
 
 interface CheckRow extends SqlRow {
@@ -72,6 +74,7 @@ interface CheckRow extends SqlRow {
   place: string;
   step: number;
   failures: number;
+  reports: number;
 }
 
 function toCheck(row: CheckRow): StoredCheck {
@@ -88,6 +91,7 @@ function toCheck(row: CheckRow): StoredCheck {
     place: JSON.parse(row.place) as CheckPlace,
     step: row.step,
     failures: row.failures,
+    reports: row.reports,
   };
 }
 
@@ -126,7 +130,7 @@ export class CheckRows {
       this.#store.row<{ top: number | null }>(`SELECT max(number) AS top FROM ${this.#checks}`)?.top ?? 0;
     const check: StoredCheck = {
       ...{ number: last + 1, request, state: "running", startedAt: now, place, step: 0, failures: 0 },
-      ...{ problems: 0, repaired: 0, blocksChecked: 0, blocksTotal: 0 },
+      ...{ problems: 0, repaired: 0, blocksChecked: 0, blocksTotal: 0, reports: 0 },
     };
     const oldest = check.number - CHECKS_KEPT;
     this.#store.write(`DELETE FROM ${this.#checks} WHERE number <= ?`, oldest);
@@ -138,7 +142,7 @@ export class CheckRows {
 
   put(check: StoredCheck): void {
     this.#store.write(
-      `INSERT OR REPLACE INTO ${this.#checks} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT OR REPLACE INTO ${this.#checks} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       check.number,
       JSON.stringify(check.request),
       check.state,
@@ -151,6 +155,7 @@ export class CheckRows {
       JSON.stringify(check.place),
       check.step,
       check.failures,
+      check.reports,
     );
   }
 

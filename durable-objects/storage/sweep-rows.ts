@@ -36,7 +36,11 @@ export const SWEEP_MIGRATIONS: Migrations = [
     "CREATE TABLE gc_nodes (page INTEGER PRIMARY KEY, names TEXT NOT NULL) STRICT",
     "CREATE TABLE gc_released (minute INTEGER PRIMARY KEY, addresses INTEGER NOT NULL) STRICT",
   ],
-  checkTables("upkeep_"),
+  [
+    ...checkTables("upkeep_"),
+    "ALTER TABLE checks ADD COLUMN reports INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE upkeep_checks ADD COLUMN reports INTEGER NOT NULL DEFAULT 0",
+  ],
 ];
 
 const MINUTE_MS = 60_000;

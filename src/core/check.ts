@@ -17,7 +17,7 @@ export interface CheckRequest {
 }
 
 /** Which record is wrong. The block is the truth of its addresses and of its owner; the others follow it. */
-export type FindingKind = "index" | "directory" | "affinity" | "block";
+export type FindingKind = "index" | "directory" | "affinity" | "block" | "leak" | "unallocated_use";
 
 /** Every problem that a check can find, and which record is wrong then. */
 export const PROBLEM_KINDS = {
@@ -67,9 +67,22 @@ export const PROBLEM_KINDS = {
   time_ahead: "block",
   /** The block could not be read. */
   block_no_answer: "block",
+  /** Nobody seems to use the address; how far the collector is with it. No check mends it. */
+  leak_suspected: "leak",
+  leak_confirmed: "leak",
+  leak_held: "leak",
+  /** Workloads of a host use addresses that it does not hold. No check mends it. */
+  used_not_allocated: "unallocated_use",
 } as const satisfies Record<string, FindingKind>;
 
 export type ProblemCode = keyof typeof PROBLEM_KINDS;
+
+const REPORTED: ReadonlySet<FindingKind> = new Set(["leak", "unallocated_use"]);
+
+/** Tells whether a problem is only told of: all records agree on it, and the collector sees to it. */
+export function isOnlyTold({ problem }: Finding): boolean {
+  return REPORTED.has(PROBLEM_KINDS[problem]);
+}
 
 /** What was found wrong in one place. */
 export interface Finding {
@@ -82,7 +95,7 @@ export interface Finding {
   readonly other?: string;
 }
 
-/** A finding as listed. `repaired` is absent where no repair was asked for, or none is over yet. */
+/** A finding as listed. `repaired` is absent where no repair was asked for, none is over yet, or there is none. */
 export interface ListedFinding extends Finding {
   readonly number: number;
   readonly repaired?: boolean;

@@ -51,6 +51,12 @@ const SENTENCES: Record<Finding["problem"], (finding: Finding) => string> = {
   rows_contradict: () => "rows of the block contradict each other.",
   time_ahead: () => "the block's time is far ahead of the clock: it refuses what it is asked as late.",
   block_no_answer: () => "the block could not be read.",
+  leak_suspected: ({ handle }) => `nobody seems to use what ${handle} holds; it is not proven yet.`,
+  leak_confirmed: ({ handle }) =>
+    `nobody uses what ${handle} holds; the collector frees it at its next look.`,
+  leak_held: ({ handle, other }) => `nobody uses what ${handle} holds; it is kept: ${other}.`,
+  used_not_allocated: ({ host, other }) =>
+    `workloads of ${host} use ${other === "1" ? "an address" : `${other} addresses`} that it does not hold.`,
 };
 
 function ownedBy(owner: string | undefined): string {

@@ -7,8 +7,7 @@ import { openSet, time, whole } from "./answer-fields.ts";
 import { hostName, policyName } from "./fields.ts";
 import { z } from "./zod.ts";
 
-/** The kinds that come with the collector stand here already: callers may know them. */
-const KINDS = [...new Set<string>(Object.values(PROBLEM_KINDS)), "leak", "unallocated_use"];
+const KINDS = [...new Set<string>(Object.values(PROBLEM_KINDS))];
 
 export const CheckRequest = z
   .strictObject({
