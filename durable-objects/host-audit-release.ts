@@ -47,6 +47,7 @@ export class HostRelease {
   readonly #holdings: HostHoldings;
   /** What was due when the brakes were asked last. */
   #told = 0;
+  #runs = 0;
 
   constructor(host: HostContext, holdings: HostHoldings) {
     this.#host = host;
@@ -55,11 +56,10 @@ export class HostRelease {
 
   /** Releases what may be released now, whole handles only (I11). */
   async run(release: Release, audit: HostAudit): Promise<Released> {
-    const leaked = leakedHandles(audit, readLeaks(this.#host.store));
-    if (leaked.due === 0) {
-      this.#told = 0;
-      return { addresses: new Set(), calls: 0 };
-    }
+    this.#runs += 1;
+    const leaked = leakedHandles(audit, readLeaks(this.#host.store), this.#runs);
+    if (leaked.due === 0) this.#told = 0;
+    if (leaked.due === 0 && leaked.ready.size === 0) return { addresses: new Set(), calls: 0 };
     const asked = new HandleMembers(this.#host, release.name);
     const blocks = new Map([...leaked.ready].slice(0, HANDLES_MAX));
     const listed = await asked.withForeign(await asked.list(blocks));
@@ -76,7 +76,8 @@ export class HostRelease {
     const items = this.#plan(release, members, grant);
     const answers = await this.#send(release.policy, items);
     const addresses = this.#note(items, answers);
-    const isLeft = leaked.ready.size > HANDLES_MAX || [...wish.held.values()].includes("release_limit");
+    const free = [...leaked.ready.keys()].filter((handle) => leaked.counts.has(handle));
+    const isLeft = free.length > HANDLES_MAX || [...wish.held.values()].includes("release_limit");
     const stop = grant === undefined ? "unheard" : (grant.stop ?? (isLeft ? "release_limit" : undefined));
     return {
       addresses,
@@ -156,31 +157,34 @@ export class HostRelease {
 interface Leaked {
   /** Handles of which all that is here is ready, with the blocks where it is. */
   readonly ready: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Addresses here of handles that are leaked as far as known here. */
+  /** Addresses here of handles that are leaked as far as known here, and that no other was seen to keep. */
   readonly due: number;
   readonly counts: ReadonlyMap<string, number>;
 }
 
 /**
- * Handles that are leaked as far as this host can tell, those that wait for longest first.
+ * Handles that are leaked as far as this host can tell, those that wait for longest first. Last come those
+ * that others kept when they were listed before, other ones in each run, so that they keep nobody waiting.
  * Why: a breaker must hear of all that is due before the first of it goes, listed or not.
  */
-function leakedHandles(audit: HostAudit, rows: ReturnType<typeof readLeaks>): Leaked {
-  const partly = new Set(
+function leakedHandles(audit: HostAudit, rows: ReturnType<typeof readLeaks>, run: number): Leaked {
+  const kept = new Set(
     rows.flatMap(({ suspicion }) => (suspicion.held === "handle_partly_alive" ? suspicion.handle : [])),
   );
   const since = new Map(rows.map(({ suspicion }) => [suspicion.handle, suspicion.lastAbsentAt]));
-  const all = [...audit.judged.values()];
-  const byHandle = Map.groupBy(all, ({ subject }) => subject.handle);
+  const byHandle = Map.groupBy([...audit.judged.values()], ({ subject }) => subject.handle);
   const ready = new Map<string, ReadonlySet<string>>();
   const counts = new Map<string, number>();
   const handles = handlesToWeigh(audit).toSorted((a, b) => (since.get(a) ?? 0) - (since.get(b) ?? 0));
-  for (const handle of handles) {
+  const others = handles.filter((handle) => kept.has(handle));
+  const begin = others.length === 0 ? 0 : (run * HANDLES_MAX) % others.length;
+  const free = handles.filter((handle) => !kept.has(handle));
+  for (const handle of [...free, ...others.slice(begin), ...others.slice(0, begin)]) {
     const here = byHandle.get(handle) ?? [];
     if (here.some(({ standing }) => standing !== "ready" && standing !== "confirmed")) continue;
     const isReady = here.every(({ standing }) => standing === "ready");
     if (isReady) ready.set(handle, new Set(here.map(({ subject }) => subject.block)));
-    if (isReady || !partly.has(handle)) counts.set(handle, here.length);
+    if (!kept.has(handle)) counts.set(handle, here.length);
   }
   return { ready, counts, due: [...counts.values()].reduce((sum, count) => sum + count, 0) };
 }

@@ -68,4 +68,18 @@ describe("a host that reports", () => {
     expect(stage.handles()).toEqual(new Set());
     expect(stage.faults()).toEqual([]);
   });
+
+  test("frees what is leaked, however many handles are kept by members elsewhere", async () => {
+    const stage = await staged({ pools: { default: { cidr: "10.0.0.0/20", blockSize: 26 } } });
+    for (let at = 0; at < 110; at += 1) {
+      await stage.pod("a", `gone-${at}`, { handle: `shared-${at}` });
+      await stage.pod("b", `lives-${at}`, { handle: `shared-${at}` });
+    }
+    await stage.pod("a", "own");
+    await stage.reports("a", [], 3 * MINUTE, 4 * MINUTE, 4 * MINUTE, 3 * MINUTE, MINUTE, MINUTE, MINUTE);
+    expect(stage.handles()).not.toContain("net.own");
+    expect(stage.handles().size).toBe(110);
+    // They wait for others, not for the brakes: nothing goes round meanwhile.
+    expect(await costOf(stage, () => stage.world.advance(3 * MINUTE))).toMatchObject({ calls: 0 });
+  });
 });
