@@ -140,7 +140,7 @@ export const REQUEST_FAULTS: Readonly<Record<string, Planted>> = {
     measured: 10,
   },
   F25: {
-    what: "an address that is handed out again keeps its touch",
+    what: "an address that is assigned again keeps its touch",
     file: BLOCK_ALLOCATE,
     find: "if (row?.current?.handle !== item.handle) return row;",
     replace: "return row;",

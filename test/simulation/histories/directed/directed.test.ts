@@ -4,7 +4,7 @@ import { DIRECTED } from "./index.ts";
 import { perform } from "./perform.ts";
 
 test.each(Object.entries(DIRECTED))(
-  "I1–I10, I13: %s reaches its point, and finds nothing",
+  "I1–I11, I13: %s reaches its point, and finds nothing",
   async (_name, history) => {
     expect(await perform(history)).toEqual([]);
   },

@@ -2,6 +2,7 @@
  * The directed histories by name: each is silent, and finds a planted fault at its first playing.
  * May import: the directed histories.
  */
+import * as collector from "./collector.ts";
 import * as hosts from "./hosts.ts";
 import * as keys from "./keys.ts";
 import * as ownership from "./ownership.ts";
@@ -11,6 +12,7 @@ import * as pools from "./pools.ts";
 import * as releases from "./releases.ts";
 
 export const DIRECTED: Readonly<Record<string, Directed>> = {
+  ...collector,
   ...hosts,
   ...keys,
   ...ownership,

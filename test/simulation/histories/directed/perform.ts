@@ -3,13 +3,17 @@
  * May import: the simulation. Rule: a script that does not reach its point is an error, never silence.
  */
 import { checkHistory, checkLimits, checkRows, snapshot } from "../../../support/simulation/checker.ts";
+import { COLLECTED, Fleet } from "../../../support/simulation/collector/fleet.ts";
 import { Sequences } from "../../../support/simulation/histories/sequences.ts";
 import { Scene, type SceneOptions } from "../../../support/simulation/scene.ts";
 import { Watch, watched } from "../../../support/simulation/watch.ts";
 
 /** A script, and the deployment that it is played on. */
 export interface Directed {
-  readonly options: SceneOptions;
+  readonly options: SceneOptions & {
+    /** Requests come from pods, of which agents report. */
+    readonly hasPods?: boolean;
+  };
   /** What is told in any case, with a fault or without. */
   readonly expects?: RegExp;
   readonly play: (stage: Stage) => Promise<void>;
@@ -25,10 +29,18 @@ export class Stage {
   readonly watch: Watch;
   readonly #found = new Set<string>();
   readonly #sequences = new Sequences();
+  readonly #fleet: Fleet | undefined;
 
-  constructor(scene: Scene, watch: Watch) {
+  constructor(scene: Scene, watch: Watch, hasPods: boolean) {
     this.scene = scene;
     this.watch = watch;
+    this.#fleet = hasPods ? new Fleet(scene, watch, (finding) => this.found(finding)) : undefined;
+  }
+
+  /** The pods and agents of a script that says that it has them. */
+  get fleet(): Fleet {
+    if (this.#fleet === undefined) throw new Error("the script has no pods");
+    return this.#fleet;
   }
 
   get findings(): string[] {
@@ -44,6 +56,7 @@ export class Stage {
     const seen = snapshot(this.scene);
     const all = [...checkRows(seen), ...checkLimits(this.scene, seen), ...this.#sequences.check(seen)];
     for (const finding of all) this.found(finding);
+    this.#fleet?.witness.check(seen);
   }
 
   /** Goes on for so long; looks after every message, or a thousand times where it is long. */
@@ -78,8 +91,11 @@ export class Stage {
 /** Plays a script to its end; tells what was found. */
 export async function perform({ options, expects, play }: Directed): Promise<string[]> {
   const watch = new Watch();
-  const scene = await Scene.open({ isTraced: false, ...options, classes: watched(watch) });
-  const stage = new Stage(scene, watch);
+  const { hasPods = false, ...rest } = options;
+  const config = hasPods ? { ...COLLECTED, ...rest.config } : rest.config;
+  const configured = config === undefined ? {} : { config };
+  const scene = await Scene.open({ isTraced: false, ...rest, ...configured, classes: watched(watch) });
+  const stage = new Stage(scene, watch, hasPods);
   try {
     await play(stage);
     await stage.end();
