@@ -3,10 +3,12 @@
  * May import: the benchmarks. Rule: bounded; what each measures stands at the head of its file.
  */
 import { benchAllocate } from "./allocate.ts";
+import { benchGc } from "./gc.ts";
 import { benchScale } from "./scale.ts";
 
 const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   allocate: benchAllocate,
+  gc: benchGc,
   scale: benchScale,
 };
 

@@ -9,15 +9,16 @@ import { join } from "node:path";
 import { launch } from "../src/tools/launch.ts";
 import { Target } from "./load.ts";
 
-const entry = new URL("entry.ts", import.meta.url).pathname;
+const ENTRY = new URL("entry.ts", import.meta.url).pathname;
 
 /** Starts a service of its own for a piece of work, and ends it whatever comes. */
 export async function withService(
   work: (target: Target, memory: () => number) => Promise<void>,
+  options: { readonly entry?: string; readonly vars?: Record<string, string> } = {},
 ): Promise<void> {
   const dataFolder = mkdtempSync(join(tmpdir(), "edge-ipam-bench-"));
   try {
-    const service = await launch({ dataFolder, port: 0, address: "127.0.0.1", entry });
+    const service = await launch({ dataFolder, port: 0, address: "127.0.0.1", entry: ENTRY, ...options });
     try {
       const target = new Target(await service.ready);
       await work(target, () => residentMegabytes(service.pid)).finally(() => target.close());
