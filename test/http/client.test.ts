@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Api, accepted, apiOf, everyItem, Refused } from "../support/api/client.ts";
 import { addressesOf, allocateOnce, describePool, releaseAll } from "../support/api/examples.ts";
 import { type Service, startService } from "../support/service.ts";
+import { staged } from "./collector-stage.ts";
 import { heldToDocument, operationIds } from "./declared.ts";
 
 const tokens = JSON.stringify(
@@ -296,6 +297,45 @@ describe("the generated client", () => {
     const started = await accepted(api.POST("/v1/checks", { body: { repair: false } }));
     const check = await accepted(api.GET("/v1/checks/{check}", { params: { path: { check: started.id } } }));
     expect(check).toMatchObject({ id: started.id, problems: 0 });
+  });
+
+  it("brings evidence, and reads what comes of it", async () => {
+    const params = { path: { host: "node-1" } };
+    const workloads = [{ namespace: "n", pod: "p", addresses: ["FD00:20::0001"] }];
+    const report = { incarnation: "life-1", sequence: 1, ageMs: 20, complete: true, workloads };
+    const told = await accepted(agent.PUT("/v1/hosts/{host}/workloads", { params, body: report }));
+    expect(told).toMatchObject({ accepted: true, addressesNotAllocated: [{ address: "fd00:20::1" }] });
+    const list = { network: "net", validHandles: ["net.a"] };
+    const collected = await accepted(agent.POST("/v1/hosts/{host}/attachment-gc", { params, body: list }));
+    expect(collected).toEqual({ released: 0, held: 0, results: [] });
+    expect(await accepted(api.GET("/v1/leaks", { params: { query: { host: "node-1" } } }))).toEqual({
+      items: [],
+    });
+  });
+
+  it("steers the collector, and closes its breaker", async () => {
+    const stage = await staged();
+    try {
+      const ops = apiOf(stage.service.url, { token: "t-ops" });
+      ops.use(heldToDocument(called));
+      const paused = await accepted(ops.PATCH("/v1/gc", { body: { paused: true, reason: "tests" } }));
+      expect(paused).toMatchObject({ state: "paused", pauseReason: "tests" });
+      await accepted(ops.PATCH("/v1/gc", { body: { paused: false } }));
+      for (let n = 0; n < 24; n += 1) await stage.pod("node-1", `pod-${n}`);
+      await stage.proveLeaked("node-1", []);
+      await stage.report("node-1", []);
+      const { sweep } = await accepted(ops.POST("/v1/gc/sweeps"));
+      expect(sweep).toBeGreaterThan(0);
+      const { breaker } = await accepted(ops.GET("/v1/gc"));
+      const { items } = await accepted(ops.GET("/v1/leaks", { params: { query: { host: "node-1" } } }));
+      expect(items.map(({ reason }) => reason)).toEqual(Array(24).fill("breaker_open"));
+      const body = { breakerOpenedAt: breaker.openedAt ?? "" };
+      expect((await accepted(ops.POST("/v1/gc/acknowledgements", { body }))).breaker).toEqual({
+        open: false,
+      });
+    } finally {
+      await stage.stop();
+    }
   });
 
   it("has called every operation of the document, each with success", () => {
