@@ -117,6 +117,29 @@ test("I11: an ownerless block that the collector empties retires too", async () 
   expect(await entry()).toBe("free");
 }, 30_000);
 
+test("one whose alarm was given up retires when it is looked at", async () => {
+  const { block, stub, created, release, abandon, entry, alarmAt, rest } = await claimed("e");
+  const { address } = await created("h1");
+  await abandon();
+  await rest();
+  const look = () => stub.audit({ block, cooldownMs: 0 });
+  await look();
+  expect(await alarmAt(), "it holds an address").toBeNull();
+  await release(address);
+  await runInDurableObject(stub, (_instance, ctx) => ctx.storage.deleteAlarm());
+  await evict(stub);
+  await wait(IN_FLIGHT_MS + 100);
+  expect([await entry(), await alarmAt()]).toEqual(["draining", null]);
+  await look();
+  expect(await alarmAt()).not.toBeNull();
+  await runDurableObjectAlarm(stub);
+  expect(await entry()).toBe("free");
+  // Set again before the Pool had heard; then all is told.
+  await runDurableObjectAlarm(stub);
+  await look();
+  expect(await alarmAt(), "all is told").toBeNull();
+}, 30_000);
+
 test("an ownerless block that an undo empties retires too", async () => {
   const { of, stub, created, release, abandon, alarmAt, rest } = await claimed("b");
   const first = await created("h1");
