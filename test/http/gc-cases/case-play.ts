@@ -1,33 +1,16 @@
 /**
  * Plays one case of the collector on a service: what a step does, what it brings about.
- * May import: the cases' own files, the cluster in memory. Rule: a member that nobody answers fails.
+ * May import: the cases' own files, the cluster in memory. Rule: it does what callers can do, and no more.
  */
 
-import { isSame, NOT_COMPARED } from "../../core/leak-case-run.ts";
 import { changeWorld } from "../../core/leak-case-steps.ts";
-import type {
-  AllocationGiven,
-  BlockGiven,
-  Expectation,
-  Given,
-  LeakCase,
-  StepGiven,
-} from "../../core/leak-vocabulary.ts";
+import type { AllocationGiven, BlockGiven, Given, LeakCase, StepGiven } from "../../core/leak-vocabulary.ts";
 import { LeakWorld } from "../../core/leak-world.ts";
 import { CaseAgents } from "./case-agent.ts";
+import { type Answers, routable } from "./case-compare.ts";
 import { type Look, look, metricsOf } from "./case-look.ts";
 import * as make from "./case-seed.ts";
 import { CaseService } from "./case-service.ts";
-
-/** Members that a caller cannot see, besides those that nobody answers here. */
-const UNSEEN: Readonly<Record<string, string>> = {
-  ...NOT_COMPARED,
-  live_pod_reads: "an agent reports again; nobody reads a pod",
-  tracked_seq: "sequence numbers are the blocks' own",
-};
-
-/** Everything that a step of a case brought about, by the names of the cases. */
-export type Answers = Readonly<Record<string, unknown>>;
 
 /** Plays a case to its end; gives what each step brought about. */
 export async function play(given: LeakCase): Promise<Answers[]> {
@@ -38,37 +21,6 @@ export async function play(given: LeakCase): Promise<Answers[]> {
   } finally {
     await service.stop();
   }
-}
-
-/** Compares what came about with what is expected; gives the differences, and how much was compared. */
-export function compare(
-  one: LeakCase,
-  played: readonly Answers[],
-  entry: Readonly<Record<number, Expectation>>,
-): { readonly faults: readonly string[]; readonly compared: number } {
-  const faults: string[] = [];
-  let compared = 0;
-  for (const [index, step] of routable(one).steps.entries()) {
-    const answers = played[index] ?? {};
-    for (const [name, wanted] of expected({ ...step.expect, ...entry[index] })) {
-      compared += 1;
-      const got = answers[name];
-      if (isSame(got, wanted)) continue;
-      const at = `step ${index} at ${step.at_seconds} s`;
-      faults.push(`  ${at}: ${name} is ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
-    }
-  }
-  return { faults, compared };
-}
-
-function expected({ metrics, ...rest }: Expectation): [name: string, wanted: unknown][] {
-  const seen = Object.entries(rest).filter(([name, wanted]) => !(name in UNSEEN) && wanted !== undefined);
-  return [...seen, ...Object.entries((metrics ?? {}) as Answers)];
-}
-
-/** Pools are not made of link-local addresses here: the same case with others. */
-function routable<T>(one: T): T {
-  return JSON.parse(JSON.stringify(one).replaceAll("fe80::", "fd80::")) as T;
 }
 
 const NOTHING: Look = {
@@ -268,6 +220,7 @@ class Scene {
 
   async #metrics({ expect }: StepGiven): Promise<[string, unknown][]> {
     const samples = await metricsOf(this.#service);
-    return Object.keys(expect.metrics as Answers).map((name) => [name, samples.get(name) ?? null]);
+    const absent = Object.keys(expect.metrics as Answers).filter((name) => !samples.has(name));
+    return [...samples, ...absent.map((name): [string, unknown] => [name, null])];
   }
 }

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { LEAK_DEVIATIONS } from "../../core/leak-deviations.ts";
 import type { LeakCase } from "../../core/leak-vocabulary.ts";
-import { compare, play } from "./case-play.ts";
+import { compare } from "./case-compare.ts";
+import { play } from "./case-play.ts";
 import { HTTP_DEVIATIONS, NOT_PLAYED } from "./case-table.ts";
 
 const file = new URL("../../conformance/cases/gc.jsonl", import.meta.url);
