@@ -13,7 +13,7 @@ import type { HostAffinities } from "./host-affinities.ts";
 import type { HostHoldings } from "./host-audit-holdings.ts";
 import type { Release } from "./host-audit-release.ts";
 import { targetOf } from "./host-confirmations.ts";
-import { again, cidrOf, type HostContext, once } from "./host-context.ts";
+import { cidrOf, type HostContext, once } from "./host-context.ts";
 import { dropBorrowed, readEmptyMarks, saveEmptyMarks } from "./storage/host-leak-rows.ts";
 import { type Affinity, readAffinity, readRegistration } from "./storage/host-rows.ts";
 
@@ -175,6 +175,7 @@ export class HostBlocks {
       .map(({ subject }) => subject)
       .slice(0, RELEASES_PER_RUN_MAX);
     if (reserved.length === 0) return 0;
+    const { runtime } = this.#host;
     const grant = await weigh(reserved.length, reserved.length);
     if (life().kind !== "gone") return 1;
     const granted = reserved.slice(0, grant?.granted ?? 0);
@@ -182,8 +183,9 @@ export class HostBlocks {
     const byBlock = Map.groupBy<string, LeakSubject>(granted, ({ block }) => block);
     for (const [block, subjects] of byBlock) {
       const items = subjects.map(({ address, handle, touch }) => ({ address, handle, touch }));
-      await again(this.#host, () =>
-        this.#host.runtime.ports.block(block).releaseLeaked({ block, items, cooldownMs }),
+      const until = runtime.now() + runtime.settings.untilMs;
+      await once(this.#host, () =>
+        runtime.ports.block(block).releaseLeaked({ block, items, until, cooldownMs }),
       );
       this.#holdings.touch(block);
     }

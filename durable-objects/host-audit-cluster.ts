@@ -3,7 +3,7 @@
  * May import: core, rpc. Rule: where a cluster is asked, nothing goes that it did not call absent.
  */
 import type { Evidence } from "../src/core/leak-evidence.ts";
-import { type ClusterView, kubernetesEvidence } from "../src/core/leak-kubernetes.ts";
+import { addressesInUse, type ClusterView, kubernetesEvidence } from "../src/core/leak-kubernetes.ts";
 import { kindOf, type LeakKind, type LeakSubject, namedOwners, nameIn } from "../src/core/leak-subject.ts";
 import { type HostContext, once } from "./host-context.ts";
 import type { Runtime } from "./runtime.ts";
@@ -24,6 +24,8 @@ export class ClusterLooks {
   readonly #nextCount: (takenAt: number) => number;
   readonly #evidence: Evidence[] = [];
   #listed = 0;
+  /** What pods of the node use, so that no look at others by name calls it absent. */
+  #inUse: ReadonlySet<string> = new Set();
   /** Requests that were sent. */
   requests = 0;
   /** A look had no answer, or was cut short. */
@@ -90,11 +92,13 @@ export class ClusterLooks {
     this.requests += requests;
     // Also of a look that ended something may not have been readable: a pod, or all machines.
     if (!complete || what !== undefined) this.hasFailed = true;
+    if (read === undefined) this.#inUse = addressesInUse(pods);
     const view: ClusterView = {
       complete,
       scope,
       pods,
       unreadable,
+      inUse: this.#inUse,
       ...(read === undefined ? {} : { read }),
       ...(machines === undefined ? {} : { machines }),
     };

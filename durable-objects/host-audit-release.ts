@@ -19,7 +19,7 @@ import type { CompiledPolicy } from "../src/core/policy.ts";
 import type { WeighAnswer } from "../src/rpc/leaks.ts";
 import type { HostHoldings } from "./host-audit-holdings.ts";
 import { HandleMembers, type Members } from "./host-audit-members.ts";
-import { again, cidrOf, type HostContext } from "./host-context.ts";
+import { cidrOf, type HostContext, once } from "./host-context.ts";
 import { countReclaimed, readLeaks, saveLeaks } from "./storage/host-leak-rows.ts";
 
 /** Handles whose members are listed in one run. */
@@ -107,6 +107,7 @@ export class HostRelease {
     policy: CompiledPolicy,
     items: readonly ReleaseItem[],
   ): Promise<Map<string, { touch: number; answer: ReleaseAnswer }>> {
+    const { runtime } = this.#host;
     const answers = new Map<string, { touch: number; answer: ReleaseAnswer }>();
     const byBlock = Map.groupBy(items, ({ block }) => block);
     const orders = [...byBlock].map(async ([block, ofBlock]) => {
@@ -114,13 +115,18 @@ export class HostRelease {
         block,
         items: ofBlock.map(({ address, handle, touch }) => ({ address, handle, touch })),
         cooldownMs: policy.config.ipCooldownSeconds * 1000,
+        until: runtime.now() + runtime.settings.untilMs,
         ...reservedIn(policy, block),
       };
-      const said = await again(this.#host, () => this.#host.runtime.ports.block(block).releaseLeaked(order));
+      // Not repeated: the next audit judges anew.
+      const said = await once(this.#host, () => runtime.ports.block(block).releaseLeaked(order));
       this.#holdings.touch(block);
       ofBlock.forEach(({ address, touch }, at) => {
-        const answer = said.kind === "answered" ? (said.value.answers[at] ?? "unknown") : "unknown";
-        answers.set(address, { touch, answer });
+        const answer = said.kind === "answered" ? said.value.answers[at] : undefined;
+        answers.set(address, {
+          touch,
+          answer: answer === undefined || answer === "late" ? "unknown" : answer,
+        });
       });
     });
     await Promise.all(orders);

@@ -12,7 +12,7 @@ import { ClusterLooks } from "./host-audit-cluster.ts";
 import type { HostHoldings } from "./host-audit-holdings.ts";
 import { judge, type Reading, rowsOf } from "./host-audit-judge.ts";
 import { HostRelease, type Release, type Released } from "./host-audit-release.ts";
-import type { HostContext } from "./host-context.ts";
+import { type HostContext, once } from "./host-context.ts";
 import type { HostEvidence } from "./host-evidence.ts";
 import { readLeaks, saveLeaks } from "./storage/host-leak-rows.ts";
 import { readRegistration } from "./storage/host-rows.ts";
@@ -42,6 +42,8 @@ export interface AuditEnd {
 const READS_MAX = 250;
 /** How long the cluster's word on the node is believed, ms: as long as sweeps lie apart, and a little more. */
 const SIGHTING_MS = 600_000;
+/** How long the word on a node is waited for, ms. */
+const NODE_MS = 15_000;
 /** How far the readings of one audit of a whole host may lie apart, ms. */
 const ROUND_MS = 600_000;
 
@@ -53,7 +55,7 @@ export class HostAudits {
   readonly #blocks: HostBlocks;
   readonly #weigh: (life: HostLife, due: number, wanted: number) => ReturnType<Release["weigh"]>;
   /** What the cluster said of the node last, and when this Host was told. */
-  #sighting: { readonly value: NodeSighting | undefined; readonly at: number } | undefined;
+  #sighting: { readonly value: NodeSighting; readonly at: number } | undefined;
   /** When the host last did something itself. */
   #heardAt: number | undefined;
   #lastLook = 0;
@@ -75,9 +77,35 @@ export class HostAudits {
     this.#weigh = weigh;
   }
 
-  /** Takes over what the cluster said; it is believed for ten minutes. */
-  sighted(value: NodeSighting | undefined): void {
+  /** Takes over what the cluster said, unless it is older than what is known; it is believed for ten minutes. */
+  sighted(value: NodeSighting): void {
+    const known = this.#fresh();
+    if (known !== undefined && lookedAt(value) < lookedAt(known)) return;
     this.#sighting = { value, at: this.#host.runtime.now() };
+  }
+
+  /**
+   * Reads the node of a lost host once more; returns the requests that it took.
+   * Why: what a sweep saw may be minutes old, and nothing that goes with a host waits for a grace.
+   */
+  async #confirmLoss(name: string, staleMs: number): Promise<number> {
+    const { runtime } = this.#host;
+    const { cluster } = runtime;
+    const life = this.life(staleMs);
+    if (cluster === undefined || life.kind !== "gone" || life.by !== "kubernetes") return 0;
+    const before = this.#fresh();
+    const said = await once(this.#host, () => cluster.readNode(name), NODE_MS);
+    const node = said.kind === "answered" ? said.value : "unreadable";
+    const at = runtime.now();
+    if (node === "found") this.#sighting = { value: { seenAt: at }, at };
+    if (node === "unreadable") this.#sighting = { value: { ...before, isUnreadable: true }, at };
+    return 1;
+  }
+
+  /** What the cluster said of the node, while it is believed. */
+  #fresh(): NodeSighting | undefined {
+    const { value, at } = this.#sighting ?? {};
+    return at !== undefined && this.#host.runtime.now() - at <= SIGHTING_MS ? value : undefined;
   }
 
   /** The host has asked for something: it lives, whatever a cluster may say. */
@@ -87,14 +115,13 @@ export class HostAudits {
 
   /** What is known of the host's life now; reads its registration. */
   life(staleMs: number): HostLife {
-    const { store, runtime } = this.#host;
+    const { store } = this.#host;
     const { generation = 0, gone } = readRegistration(store) ?? {};
     const known = { generation, ...(gone === undefined ? {} : { goneSince: gone.since }) };
-    const isFresh = this.#sighting !== undefined && runtime.now() - this.#sighting.at <= SIGHTING_MS;
     const reportedAt = this.#evidence.last("report")?.takenAt;
     const heard = [reportedAt, this.#heardAt].filter((at) => at !== undefined);
     const last = heard.length === 0 ? undefined : { takenAt: Math.max(...heard), staleMs };
-    return hostLife(known, isFresh ? this.#sighting?.value : undefined, last);
+    return hostLife(known, this.#fresh(), last);
   }
 
   /** One audit. Undefined: there is no policy, so nothing is looked at. */
@@ -103,6 +130,8 @@ export class HostAudits {
     const leased = await runtime.policy.current(runtime.now());
     if (leased === undefined) return undefined;
     const failures: string[] = [];
+    const { staleMs } = leakTimes(leased.policy.config);
+    const confirmed = await this.#confirmLoss(name, staleMs);
     const read = await this.#read(name, leased, isVisit, failures);
     const looks = await this.#ask(name, read.reading, isVisit, failures);
     const reading: Reading = looks === undefined ? read.reading : { ...read.reading, looks };
@@ -116,7 +145,7 @@ export class HostAudits {
     const { graceMs, isWhole } = reading;
     const facts = { name, leased, audit, graceMs, isWhole, life: () => this.life(reading.staleMs), weigh };
     const given = await this.#blocks.run(facts);
-    const calls = read.calls + (looks?.requests ?? 0) + released.calls + given;
+    const calls = confirmed + read.calls + (looks?.requests ?? 0) + released.calls + given;
     return { audit, reading, leased, life, released, hasMore: read.hasMore, calls, failures };
   }
 
@@ -126,12 +155,14 @@ export class HostAudits {
     const leased = await runtime.policy.current(runtime.now());
     if (leased === undefined) return undefined;
     const { config } = leased.policy;
+    await this.#confirmLoss(name, leakTimes(config).staleMs);
     const own = new Set(this.#holdings.blocks());
     const asked = blocks.filter((block) => own.has(block)).slice(0, READS_MAX);
     await this.#holdings.read(name, asked, config.ipCooldownSeconds * 1000);
     const plain = this.#reading(leased, new Set(asked));
     const looks = await this.#ask(name, plain, false, []);
     const reading: Reading = looks === undefined ? plain : { ...plain, looks };
+    this.#evidence.refresh();
     return this.#judge(reading, readLeaks(store));
   }
 
@@ -231,4 +262,9 @@ export class HostAudits {
     if (before.length > 0 || ledger.length > 0) this.#evidence.savePlaces();
     return { ...audit, ledger };
   }
+}
+
+/** When a cluster was looked at last for a sighting. */
+function lookedAt({ seenAt = 0, notFoundAt = 0, missingSince = 0 }: NodeSighting): number {
+  return Math.max(seenAt, notFoundAt, missingSince);
 }

@@ -116,7 +116,11 @@ export class HostEvidence {
     if (this.#pieces === undefined) return;
     const known = this.#pieces;
     const isStrange = readPlaces(this.#store).some(({ source, slot, place }) => {
-      return known.get(source)?.[slot]?.savedAt !== place.takenAt;
+      const piece = known.get(source)?.[slot];
+      if (piece?.savedAt !== place.takenAt) return true;
+      const { generation, sequence, takenAt } = piece.place;
+      const isOther = generation !== place.generation || sequence !== place.sequence;
+      return takenAt === place.takenAt && isOther;
     });
     if (isStrange) this.#pieces = undefined;
   }

@@ -45,13 +45,18 @@ export interface LeakedItem {
 export interface ReleaseLeakedRequest {
   readonly block: string;
   readonly items: readonly LeakedItem[];
+  /** The order frees nothing later than this; absent: it does. Milliseconds since 1970. */
+  readonly until?: number;
   readonly cooldownMs: number;
   readonly reserved?: OrdinalRanges;
 }
 
 export interface ReleaseLeakedAnswer {
-  /** In the order of the items. `released`: now, or by an earlier copy of this order. */
-  readonly answers: readonly ("released" | "moved_on")[];
+  /**
+   * In the order of the items. `released`: now, or by an earlier copy of this order. `late`: what was known
+   * when the order was given may have changed, so nothing was done.
+   */
+  readonly answers: readonly ("released" | "moved_on" | "late")[];
 }
 
 /** Tells what a host holds here, in the order of addresses; nothing is changed. */
@@ -101,26 +106,34 @@ function subjectOf(draft: BlockDraft, { ordinal, number, at, current }: OrdinalR
  * Frees leaked addresses, each by itself.
  * Invariant: I3, I11. An address that was handed out again, reused or changed owner since it was judged
  * has another touch, and nothing happens to it. A copy of an order is answered as the first one was, as
- * long as the block remembers the tenure that it ended.
+ * long as the block remembers the tenure that it ended. One that comes late frees nothing: its host may
+ * have registered again, or have been heard of, without any address having moved.
  */
 export function releaseLeaked(
   draft: BlockDraft,
   items: readonly LeakedItem[],
+  until?: number,
 ): ReleaseLeakedAnswer["answers"][number][] {
-  return items.map((item) => (releaseOne(draft, item) ? "released" : "moved_on"));
+  return items.map((item) => releaseOne(draft, item, until !== undefined && draft.now > until));
 }
 
-/** Tells whether this tenure is over, by this order or by an earlier copy of it. */
-function releaseOne(draft: BlockDraft, { address: text, handle, touch }: LeakedItem): boolean {
+/** Ends one tenure, or tells that this order or an earlier copy of it has. */
+function releaseOne(
+  draft: BlockDraft,
+  { address: text, handle, touch }: LeakedItem,
+  isLate: boolean,
+): ReleaseLeakedAnswer["answers"][number] {
   const address = parseAddress(text);
-  if (!address.ok || !containsAddress(draft.cidr, address.value)) return false;
+  if (!address.ok || !containsAddress(draft.cidr, address.value)) return "moved_on";
   const row = draft.row(ordinalOf(draft.cidr, address.value));
-  if (row === undefined) return false;
+  if (row === undefined) return "moved_on";
   if (row.current?.handle === handle && row.number === touch) {
+    if (isLate) return "late";
     end(draft, row, { releasedBy: "collector", touch });
-    return true;
+    return "released";
   }
-  return row.ended.some((past) => past.touch === touch && past.handle === handle);
+  const isOver = row.ended.some((past) => past.touch === touch && past.handle === handle);
+  return isOver ? "released" : "moved_on";
 }
 
 /** The keys of which a decision has ended the last address here. */

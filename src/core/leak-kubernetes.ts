@@ -40,6 +40,8 @@ export interface ClusterView {
   readonly pods: readonly PodFact[];
   /** Where pods were read by name: the names; it speaks of no others. */
   readonly read?: ReadonlySet<string>;
+  /** Addresses that pods use by an earlier list of the same audit; see `addressesInUse`. */
+  readonly inUse?: ReadonlySet<string>;
   /** Names of pods whose look-up failed. */
   readonly unreadable?: ReadonlySet<string>;
   /** Absent: the cluster was not asked, or could not say; then no machine is judged. */
@@ -54,7 +56,7 @@ const FINISHED: ReadonlySet<string> = new Set(["Succeeded", "Failed"]);
 /** Reads a view of the cluster for lookups. */
 export function kubernetesEvidence(mark: Omit<Mark, "source">, view: ClusterView): Evidence {
   const byName = new Map(view.pods.map((pod) => [nameIn(pod.namespace, pod.name), pod]));
-  const inUse = new Set(view.pods.filter(isRunning).flatMap(addressesOf));
+  const inUse = new Set([...addressesInUse(view.pods), ...(view.inUse ?? [])]);
   const ofPod = (subject: LeakSubject, owner: NamedOwner): Answer => {
     const name = nameIn(owner.namespace, owner.pod);
     if (view.read !== undefined && !view.read.has(name)) return "silent";
@@ -78,6 +80,11 @@ const STRENGTH: readonly Answer[] = ["alive", "unknown", "silent", "unlisted", "
 
 function strongest(answers: readonly Answer[]): Answer {
   return STRENGTH.find((answer) => answers.includes(answer)) ?? "silent";
+}
+
+/** Addresses of all pods that run, each in its one spelling. */
+export function addressesInUse(pods: readonly PodFact[]): Set<string> {
+  return new Set(pods.filter(isRunning).flatMap(addressesOf));
 }
 
 function isRunning({ phase }: PodFact): boolean {

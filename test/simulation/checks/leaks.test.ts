@@ -19,7 +19,7 @@ const BLOCK = "10.0.0.0/26";
 const SWEEP = "sweep:v1:default";
 
 /** With the real Sweep, so that there are checks. Nothing but reports drives the collector. */
-const open = (options: SceneOptions = {}): Promise<Stage> =>
+const open = (options: Omit<SceneOptions, "cluster"> = {}): Promise<Stage> =>
   staged({ classes: CLASSES, settings: { tickMs: 0, upkeepMs: 0 }, ...options });
 
 /** Pods of host a: one lives, one is gone for as many minutes as there were reports. */
