@@ -73,7 +73,7 @@ export const COLLECTOR_FAULTS: Readonly<Record<string, Planted>> = {
     find: "return members.every(isLeaked) ? members : undefined;",
     replace: "return members.filter(isLeaked);",
     by: JUDGED,
-    within: 100,
+    directed: "handleOfTwoHosts",
   },
   L4: {
     what: "what is confirmed is freed without a newer look",

@@ -128,3 +128,20 @@ export const leakInForeignBlock: Directed = {
     if (heldBy(scene, "theirs").length === 0) stage.found("I11: the address of another host is gone");
   },
 };
+
+/** Pods of one handle on two hosts: one is gone, the other lives. */
+export const handleOfTwoHosts: Directed = {
+  options: COLLECTING,
+  async play(stage) {
+    const { scene, fleet } = stage;
+    await stage.until(scene.allocate("a", { handle: "h" }));
+    await stage.until(scene.allocate("b", { handle: "h" }));
+    fleet.pods.end({ host: "a", handle: "h" });
+    for (const pauseMs of [SETTLED_MS, GRACE_MS, GRACE_MS, GRACE_MS]) {
+      await scene.world.advance(pauseMs);
+      await report(stage, "b");
+      await report(stage, "a");
+    }
+    if (heldBy(scene, "h").length < 2) stage.found("I11: a part of a handle was freed");
+  },
+};

@@ -8,7 +8,7 @@ import { SETTLE_MS } from "../../../../src/core/leak-evidence.ts";
 import type { ReportedWorkload } from "../../../../src/core/leak-report.ts";
 import type { AttachmentsRequest, ReleaseLeakedRequest, WorkloadReport } from "../../../../src/rpc/leaks.ts";
 import { type Holding, loadedTenures } from "../block-tenancy.ts";
-import type { Snapshot } from "../checker.ts";
+import { type Snapshot, snapshot } from "../checker.ts";
 import { blockObject } from "../deployment.ts";
 import type { Message } from "../messages.ts";
 import type { Scene } from "../scene.ts";
@@ -138,7 +138,18 @@ export class Witness implements CollectorEars {
       if (isOld || isRepeat || holding === undefined || holding.handle !== handle) continue;
       const isOwn = hostObjectName(holding.host) === from.objectName;
       this.#judge(holding, isOwn ? 0 : ORDER_MS);
+      this.#judgeOthers(holding);
     }
+  }
+
+  /** Of a handle all goes or nothing; what was handed out just now nobody can know of. */
+  #judgeOthers({ address, handle }: Holding): void {
+    const { blocks } = snapshot(this.#scene);
+    const others = blocks.flatMap(({ held }) =>
+      held.filter((one) => one.handle === handle && one.address !== address),
+    );
+    const late = this.#scene.world.now - ORDER_MS;
+    for (const one of others) if (one.touchedAt <= late) this.#judge(one, ORDER_MS);
   }
 
   /** Judges an order for one address; what came in the last `lateMs` may not have been heard of. */
