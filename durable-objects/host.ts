@@ -142,13 +142,13 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     return err(rejection("policy_unavailable", {}, 1));
   }
 
-  async describe(request: { host: string }): Promise<{ view?: rpc.HostView }> {
+  async describe(request: Parameters<rpc.HostPort["describe"]>[0]): Promise<{ view?: rpc.HostView }> {
     this.#store.countCall("describe");
     this.#name = request.host;
     const registration = this.#registered();
     if (registration === undefined) return {};
     if (this.#memory.isRemoving) this.#removal.wake();
-    await this.#leaks.view.look(request.host);
+    if (request.asKnown !== true) await this.#leaks.view.look(request.host);
     return { view: await this.#view(request.host, registration) };
   }
 

@@ -342,7 +342,11 @@ export interface HostPort extends HostLeakPort {
     >
   >;
   /** Absent when the host was never registered. */
-  describe(request: { readonly host: string }): Promise<{ readonly view?: HostView }>;
+  describe(request: {
+    readonly host: string;
+    /** No block is asked for tunnels: they are as the last audit found them. For lists. */
+    readonly asKnown?: boolean;
+  }): Promise<{ readonly view?: HostView }>;
   /** Absent when the host was never registered. */
   readiness(request: { readonly host: string }): Promise<{ readonly view?: HostReadinessView }>;
   /** Declares the host gone: it gets no more, its blocks are given back. Absent: it is not registered. */

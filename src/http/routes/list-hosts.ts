@@ -27,7 +27,9 @@ export const listHosts = operation(
       ...(after === undefined ? {} : { after }),
     });
     const registered = listed.hosts.filter((entry) => entry.registered);
-    const answers = await mapBounded(registered, ({ host }) => call.ports.host(host).describe({ host }));
+    const answers = await mapBounded(registered, ({ host }) => {
+      return call.ports.host(host).describe({ host, asKnown: true });
+    });
     const items = answers
       .flatMap(({ view }) => (view === undefined ? [] : [hostOnWire(view)]))
       .filter(({ state }) => query.state === undefined || state === query.state)
