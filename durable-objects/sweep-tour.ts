@@ -108,6 +108,7 @@ export class SweepTour {
   async slice(): Promise<number | undefined> {
     const begun = this.#state.running();
     if (begun === undefined) return undefined;
+    const { sweepRestMs } = this.#runtime.settings;
     const slice: Slice = {
       calls: new CheckCalls(this.#runtime),
       until: this.#runtime.now() + EVENT_MS,
@@ -118,6 +119,7 @@ export class SweepTour {
         const tour = this.#state.running();
         if (tour?.number !== begun.number) break;
         if (!(await this.#step(tour, slice))) break;
+        if (sweepRestMs > 0) await this.#runtime.sleep(sweepRestMs);
       }
       return this.#state.running() === undefined ? undefined : NEXT_MS;
     } catch (failure) {

@@ -31,6 +31,8 @@ export interface Settings {
   readonly refusalsMs: number;
   /** How often the Sweep's own alarm stands in for a cron trigger, ms; 0: there is a cron trigger. */
   readonly tickMs: number;
+  /** How long the Sweep leaves others alone after each few hosts, ms; 0: others are on other machines. */
+  readonly sweepRestMs: number;
   /** How often the Sweep compares and mends all records by itself, ms; 0: never. */
   readonly upkeepMs: number;
 }
@@ -51,6 +53,7 @@ export const LOCAL_SETTINGS: Settings = {
   claimAheadMs: 100,
   refusalsMs: 10_000,
   tickMs: 60_000,
+  sweepRestMs: 20,
   upkeepMs: 86_400_000,
 };
 
@@ -63,4 +66,5 @@ export const EDGE_SETTINGS: Settings = {
   laneBatches: 2,
   syncBeforeGroup: false,
   tickMs: 0,
+  sweepRestMs: 0,
 };
