@@ -28,10 +28,11 @@ const PERIOD_S = sweepPeriodMs(LEAK_GRACE_SECONDS_DEFAULT * 1000) / 1000;
 const TEST_ENTRY = new URL("../test/support/entry.ts", import.meta.url).pathname;
 
 const COLUMNS: readonly Column[] = [
-  { title: "what", width: 31 },
+  { title: "what", width: 29 },
   { title: "s", width: 6, digits: 1 },
+  { title: "cpu s", width: 6, digits: 1 },
   { title: "calls", width: 7, digits: 0 },
-  { title: "per host", width: 8, digits: 1 },
+  { title: "/host", width: 5, digits: 1 },
   { title: "rows", width: 7, digits: 0 },
   { title: "commits", width: 7, digits: 0 },
   { title: "freed/s", width: 7, digits: 0 },
@@ -50,7 +51,8 @@ const LATENCY: readonly Column[] = [
 export async function benchGc(): Promise<void> {
   const settings = { leaseMs: 10_000 };
   const vars = { TEST_ALARMS: "moved", TEST_SETTINGS: JSON.stringify(settings) };
-  await withService((target, memory) => new Collector(target, memory).run(), { entry: TEST_ENTRY, vars });
+  const work = (...service: ConstructorParameters<typeof Collector>) => new Collector(...service).run();
+  await withService(work, { entry: TEST_ENTRY, vars });
 }
 
 /** What all objects did by now. */
@@ -78,15 +80,18 @@ interface Gc extends Leaks {
 class Collector {
   readonly #target: Target;
   readonly #memory: () => number;
+  /** Seconds of processors that workerd has taken. */
+  readonly #processor: () => number;
   #sequence = 0;
   #offsetMs = 0;
   #handles = 0;
   /** Suspicions as the agents were told in their last round. */
   #open = 0;
 
-  constructor(target: Target, memory: () => number) {
+  constructor(target: Target, memory: () => number, processor: () => number) {
     this.#target = target;
     this.#memory = memory;
+    this.#processor = processor;
   }
 
   async run(): Promise<void> {
@@ -112,7 +117,7 @@ class Collector {
     await this.#row("sweep afterwards", () => this.#sweep());
     await this.#check();
     const share = ((sweepSeconds * 100) / PERIOD_S).toFixed(1);
-    console.log(`\nA sweep takes ${share} % of its period of ${PERIOD_S} s; at most`);
+    console.log(`\nA sweep lasts ${share} % of its period of ${PERIOD_S} s; at most`);
     console.log(`${BRAKE_LIMITS.releasesPerMinute} addresses are released in a minute.`);
     console.log(`Memory of workerd: ${this.#memory().toFixed(0)} MiB.\n`);
     await this.#compareLatency();
@@ -237,16 +242,18 @@ class Collector {
   /** Does one step and prints what it took; returns its seconds. */
   async #row(name: string, work: () => Promise<void>): Promise<number> {
     const [before, openBefore] = [await this.#counted(), this.#open];
+    const processorBefore = this.#processor();
     const beganAt = performance.now();
     await work();
     const seconds = (performance.now() - beganAt) / 1000;
+    const taken = this.#processor() - processorBefore;
     const after = await this.#counted();
     const calls = after.calls - before.calls;
     const freed = this.#open < openBefore ? (openBefore - this.#open) / seconds : undefined;
     const [rows, commits] = [after.rows - before.rows, after.commits - before.commits];
     const events = after.sweepEvents - before.sweepEvents;
     const text = name.startsWith("sweep") ? `${name}, ${events} slices` : name;
-    console.log(line(COLUMNS, [text, seconds, calls, calls / HOSTS, rows, commits, freed]));
+    console.log(line(COLUMNS, [text, seconds, taken, calls, calls / HOSTS, rows, commits, freed]));
     return seconds;
   }
 

@@ -3,17 +3,19 @@
  * May import: the launcher, the load. Rule: whoever starts it ends it, and nothing stays behind.
  */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { launch } from "../src/tools/launch.ts";
 import { Target } from "./load.ts";
 
+/** In which Linux counts the time of processes. */
+const TICKS_PER_SECOND = 100;
 const ENTRY = new URL("entry.ts", import.meta.url).pathname;
 
 /** Starts a service of its own for a piece of work, and ends it whatever comes. */
 export async function withService(
-  work: (target: Target, memory: () => number) => Promise<void>,
+  work: (target: Target, memory: () => number, processor: () => number) => Promise<void>,
   options: { readonly entry?: string; readonly vars?: Record<string, string> } = {},
 ): Promise<void> {
   const dataFolder = mkdtempSync(join(tmpdir(), "edge-ipam-bench-"));
@@ -21,7 +23,9 @@ export async function withService(
     const service = await launch({ dataFolder, port: 0, address: "127.0.0.1", entry: ENTRY, ...options });
     try {
       const target = new Target(await service.ready);
-      await work(target, () => residentMegabytes(service.pid)).finally(() => target.close());
+      const { pid } = service;
+      const memory = () => residentMegabytes(pid);
+      await work(target, memory, () => processorSeconds(pid)).finally(() => target.close());
     } finally {
       await service.stop();
     }
@@ -34,4 +38,14 @@ export async function withService(
 function residentMegabytes(pid: number): number {
   const kilobytes = execFileSync("ps", ["-o", "rss=", "-p", `${pid}`], { encoding: "utf8" });
   return Number(kilobytes.trim()) / 1024;
+}
+
+/** Time of processors that a process has taken, in seconds; where it is not told, not a number. */
+function processorSeconds(pid: number): number {
+  try {
+    const afterName = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+    return (Number(afterName[11]) + Number(afterName[12])) / TICKS_PER_SECOND;
+  } catch {
+    return Number.NaN;
+  }
 }
