@@ -34,7 +34,7 @@ export class Stage {
   constructor(scene: Scene, watch: Watch, hasPods: boolean) {
     this.scene = scene;
     this.watch = watch;
-    this.#fleet = hasPods ? new Fleet(scene, watch, (finding) => this.found(finding)) : undefined;
+    this.#fleet = hasPods ? new Fleet(scene, watch, true, (finding) => this.found(finding)) : undefined;
   }
 
   /** The pods and agents of a script that says that it has them. */

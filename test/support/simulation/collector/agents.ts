@@ -85,6 +85,7 @@ export class Agents {
     );
     const heldMs = style === "held" ? 1_000 + luck * 60_000 : 0;
     if (heldMs > 0) await this.#scene.world.sleep(heldMs);
+    if (incarnation !== this.incarnation(host)) return ["given up"];
     const ageMs = this.#scene.world.now - takenAt;
     const complete = style !== "cut" && style !== "empty";
     const sent: SentReport = {
@@ -98,7 +99,10 @@ export class Agents {
   /** Sends one of the last reports once more, byte for byte. */
   async again(host: string, pick: number): Promise<string[]> {
     const since = this.#scene.world.now - COPY_LATE_MS;
-    const last = this.#agent(host).reports.filter(({ takenAt }) => takenAt > since);
+    const isOfNow = ({ request }: SentReport) => request.incarnation === this.incarnation(host);
+    const last = this.#agent(host).reports.filter((sent) => {
+      return sent.takenAt > since && (sent.heard !== undefined || isOfNow(sent));
+    });
     const sent = last.slice(-COPIED)[Math.floor(pick * Math.min(COPIED, last.length))];
     if (sent === undefined) return ["nothing"];
     this.#watch.count("report copied");
@@ -123,12 +127,25 @@ export class Agents {
     }
   }
 
-  /** The host boots: its agent begins anew under another incarnation; with `loses` its pods are gone. */
-  boot(host: string, loses: boolean): void {
+  /**
+   * The host boots: its agent begins anew under another incarnation, and registers; with `loses` its pods are gone.
+   * What was kept back is gone with the agent: the first word of a life must not come after the next life.
+   */
+  async boot(host: string, loses: boolean): Promise<string[]> {
     const agent = this.#agent(host);
     agent.boots += 1;
     agent.sequence = 0;
     if (loses) this.#pods.end({ host });
+    return await this.register(host);
+  }
+
+  async register(host: string): Promise<string[]> {
+    const incarnation = this.incarnation(host);
+    const answer = this.#scene.deployed.ports.host(host).register({ host, labels: {}, incarnation });
+    return await answer.then(
+      (told) => [told.ok ? "done" : told.error.code],
+      () => ["unknown"],
+    );
   }
 
   async #send(sent: SentReport): Promise<string[]> {

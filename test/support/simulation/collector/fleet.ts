@@ -16,12 +16,14 @@ export class Fleet {
   readonly agents: Agents;
   readonly witness: Witness;
 
-  constructor(scene: Scene, watch: Watch, found: (finding: string) => void) {
+  /** With `areNamed` requests name their pods; without names nothing is collected but on a host that was removed. */
+  constructor(scene: Scene, watch: Watch, areNamed: boolean, found: (finding: string) => void) {
     this.pods = new Pods(() => scene.tick());
     this.agents = new Agents(scene, this.pods, watch);
     const graceMs = COLLECTED.leakGraceSeconds * 1_000;
     this.witness = new Witness(scene, this.pods, this.agents, { graceMs, found });
-    scene.attributesOf = (host, handle) => ({ namespace: NAMESPACE, pod: podName(host, handle) });
+    if (areNamed)
+      scene.attributesOf = (host, handle) => ({ namespace: NAMESPACE, pod: podName(host, handle) });
     scene.onAsked = (asked) => this.pods.asks(asked);
     scene.onReleased = (handle) => this.pods.end({ handle });
     scene.world.network.onRequest = (message) => this.witness.sees(message);

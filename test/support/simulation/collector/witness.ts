@@ -6,6 +6,7 @@
 import { hostObjectName } from "../../../../src/core/ids.ts";
 import { SETTLE_MS } from "../../../../src/core/leak-evidence.ts";
 import type { ReportedWorkload } from "../../../../src/core/leak-report.ts";
+import { namedOwners } from "../../../../src/core/leak-subject.ts";
 import type { AttachmentsRequest, ReleaseLeakedRequest, WorkloadReport } from "../../../../src/rpc/leaks.ts";
 import { type Holding, loadedTenures } from "../block-tenancy.ts";
 import { type Snapshot, snapshot } from "../checker.ts";
@@ -14,7 +15,7 @@ import type { Message } from "../messages.ts";
 import type { Scene } from "../scene.ts";
 import type { CollectorEars } from "../watch.ts";
 import { type Agents, NETWORK, type SentAttachments, type SentReport } from "./agents.ts";
-import { NAMESPACE, type Pods, podName } from "./pods.ts";
+import type { Pods } from "./pods.ts";
 
 /** Clocks of two objects lie at most so far apart, ms. */
 const SKEW_MS = 110;
@@ -201,7 +202,8 @@ function nameOf(request: WorkloadReport | AttachmentsRequest): string {
 
 /** What a piece says of an address, by itself. */
 function lists({ request }: Sent, holding: Holding): "alive" | "absent" | "nothing" {
-  const { address, handle, host } = holding;
+  const { address, handle } = holding;
+  const owners = namedOwners(holding);
   if ("validHandles" in request) {
     if (request.validHandles.includes(handle)) return "alive";
     return handle.startsWith(`${NETWORK}.`) ? "absent" : "nothing";
@@ -209,7 +211,8 @@ function lists({ request }: Sent, holding: Holding): "alive" | "absent" | "nothi
   const isMeant = (one: ReportedWorkload): boolean =>
     one.handle === handle ||
     one.addresses.includes(address) ||
-    (one.addresses.length === 0 && one.namespace === NAMESPACE && one.pod === podName(host, handle));
+    (one.addresses.length === 0 &&
+      owners.some(({ namespace, pod }) => namespace === one.namespace && pod === one.pod));
   if (request.workloads.some(isMeant)) return "alive";
   return request.complete ? "absent" : "nothing";
 }

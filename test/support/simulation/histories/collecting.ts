@@ -43,11 +43,8 @@ export async function collectAll(collecting: Collecting): Promise<void> {
 }
 
 async function registered({ scene, fleet, found }: Collecting, host: string): Promise<void> {
-  const incarnation = fleet.agents.incarnation(host);
-  const answer = await scene.world.during(
-    scene.deployed.ports.host(host).register({ host, labels: {}, incarnation }),
-  );
-  if (!answer.ok) found(`liveness: ${host} cannot register: ${answer.error.code}`);
+  const told = await scene.world.during(fleet.agents.register(host));
+  if (told.join() !== "done") found(`liveness: ${host} cannot register: ${told}`);
 }
 
 /** In so small a deployment all of a host may be leaked at once: an operator lets it go. */

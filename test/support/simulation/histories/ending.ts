@@ -20,7 +20,7 @@ export interface EndingOptions {
   readonly found: (finding: string) => void;
   /** Checks what holds at any time. */
   readonly look: () => void;
-  readonly fleet?: Fleet;
+  readonly fleet: Fleet;
 }
 
 /** Blocks of both pools of IPv4, and of the one of IPv6. */
@@ -38,7 +38,7 @@ export class Ending {
   readonly #policy: PolicyWriter;
   readonly #found: (finding: string) => void;
   readonly #look: () => void;
-  readonly #fleet: Fleet | undefined;
+  readonly #fleet: Fleet;
 
   constructor({ scene, plan, policy, found, look, fleet }: EndingOptions) {
     this.#scene = scene;
@@ -62,7 +62,7 @@ export class Ending {
       await this.#scene.register(host);
       await this.#isAnswered(host);
     }
-    if (this.#fleet !== undefined) {
+    if (this.#plan.collects) {
       const options = { scene: this.#scene, fleet: this.#fleet, hosts: this.#plan.hosts };
       await collectAll({ ...options, found: this.#found, look: this.#look });
     }

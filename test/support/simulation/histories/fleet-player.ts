@@ -50,8 +50,7 @@ export class FleetPlayer {
         this.#tell("sweep", this.#sweep(operation.how), operation.how);
         return;
       case "boot":
-        agents.boot(operation.host, operation.losesPods);
-        this.#tell("boot", Promise.resolve(["done"]), operation.host);
+        this.#tell("boot", agents.boot(operation.host, operation.losesPods), operation.host);
         return;
       case "set clock":
         this.#scene.world.setClock(hostObjectName(operation.host), operation.byMs);

@@ -63,7 +63,7 @@ class Life {
   readonly watch: Watch;
   readonly #plan: Plan;
   readonly #player: Player;
-  readonly #fleet: Fleet | undefined;
+  readonly #fleet: Fleet;
   readonly #sequences = new Sequences();
   readonly #found = new Set<string>();
   readonly #line: (text: string) => void;
@@ -76,7 +76,7 @@ class Life {
     const start = scheduler.now;
     this.#line = (text) => onLine?.(`${(scheduler.now - start).toFixed(1).padStart(9)} ${text}`);
     const found = (finding: string) => this.found(finding);
-    this.#fleet = plan.collects ? new Fleet(scene, watch, found) : undefined;
+    this.#fleet = new Fleet(scene, watch, plan.collects, found);
     this.#player = new Player(scene, watch, this.#line, this.#fleet);
   }
 
@@ -132,8 +132,7 @@ class Life {
     const { world } = this.scene;
     const { policy } = this.#player;
     world.faults = {};
-    if (this.#fleet !== undefined)
-      for (const host of this.#plan.hosts) world.setClock(hostObjectName(host), 0);
+    for (const host of this.#plan.hosts) world.setClock(hostObjectName(host), 0);
     this.#line("faults end");
     await world.advance(15_000);
     if (policy.isBusy) await world.advance(200_000);
@@ -148,7 +147,7 @@ class Life {
       policy,
       found,
       look: () => this.#look(),
-      ...(this.#fleet === undefined ? {} : { fleet: this.#fleet }),
+      fleet: this.#fleet,
     });
     await ending.run();
   }
@@ -164,6 +163,6 @@ class Life {
       ...this.#sequences.check(seen),
     ];
     for (const finding of found) this.found(finding);
-    this.#fleet?.witness.check(seen);
+    this.#fleet.witness.check(seen);
   }
 }

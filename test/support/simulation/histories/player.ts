@@ -29,16 +29,16 @@ export class Player {
   readonly #scene: Scene;
   readonly #watch: Watch;
   readonly #line: Line;
-  readonly #fleet: FleetPlayer | undefined;
+  readonly #fleet: FleetPlayer;
 
-  constructor(scene: Scene, watch: Watch, line: Line, fleet?: Fleet) {
+  constructor(scene: Scene, watch: Watch, line: Line, fleet: Fleet) {
     this.#scene = scene;
     this.#watch = watch;
     this.#line = line;
     this.policy = new PolicyWriter(scene, watch, line);
     const tell = (what: string, answer: Promise<string[]>, details: string) =>
       this.#tell(what, answer, details);
-    this.#fleet = fleet === undefined ? undefined : new FleetPlayer(scene, fleet, tell);
+    this.#fleet = new FleetPlayer(scene, fleet, tell);
   }
 
   /** Begins one operation; nothing moves before the world is run. */
@@ -87,7 +87,7 @@ export class Player {
         this.#scene.world.evict(pickOf(this.#scene.world.objectNames, operation.pick) as string);
         break;
       default:
-        this.#fleet?.play(operation);
+        this.#fleet.play(operation);
     }
   }
 
@@ -157,7 +157,7 @@ export class Player {
     const one = pickOf(this.#told().slice(-RECENT.owners), pick);
     if (one === undefined) return;
     const { handle } = one.asked;
-    this.#fleet?.renamed(handle);
+    this.#fleet.renamed(handle);
     const owner = { namespace: "n", pod };
     const wish = { handle, change, owner, releaseWhenUnowned: false };
     const set = setOwners(this.#scene, { ...one.told, handle }, { active, alternate });
@@ -191,7 +191,7 @@ export class Player {
   #changeHost(what: "remove host" | "register host", host: string): void {
     const port = this.#scene.deployed.ports.host(host);
     if (what === "remove host") {
-      this.#fleet?.removed(host);
+      this.#fleet.removed(host);
       const removed = port.remove({ host }).then(({ view }) => [view?.state ?? "unregistered"]);
       this.#tell(
         what,
@@ -200,9 +200,8 @@ export class Player {
       );
       return;
     }
-    const incarnation = this.#fleet?.registers(host);
-    const request = { host, labels: {}, ...(incarnation === undefined ? {} : { incarnation }) };
-    this.#tell(what, codeOf(port.register(request)), host);
+    const incarnation = this.#fleet.registers(host);
+    this.#tell(what, codeOf(port.register({ host, labels: {}, incarnation })), host);
   }
 
   /** Every address that a client was told of, with the request that got it. */
