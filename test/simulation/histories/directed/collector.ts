@@ -2,46 +2,10 @@
  * Directed histories of the leak collector: what is handed out while its order is on the way, one report that
  * arrives again, a leak in a block of others. May import: the simulation.
  */
-import { blockObject } from "../../../support/simulation/deployment.ts";
 import { setOwners } from "../../../support/simulation/operators.ts";
-import { A, HOST_A, heldBy, ONE_BLOCK, ownerOf } from "../stage.ts";
-import type { Directed, Stage } from "./perform.ts";
-
-const COLLECTING = { pools: ONE_BLOCK, hasPods: true };
-/** Longer than an allocation is young; longer than the grace. */
-const SETTLED_MS = 130_000;
-const GRACE_MS = 70_000;
-
-/** A pod of host a that gets one address, and ends without a release. */
-async function leak(stage: Stage, handle: string, maxPerHandle?: number) {
-  const limit = maxPerHandle === undefined ? {} : { maxPerHandle };
-  const key = stage.scene.newKey();
-  const got = await stage.until(stage.scene.allocate("a", { handle, key, ...limit }));
-  const told = got.kind === "ok" ? got.addresses[0] : undefined;
-  if (told === undefined) throw new Error("there is no address");
-  stage.fleet.pods.end({ handle });
-  return { key, told };
-}
-
-async function report(stage: Stage, host: string): Promise<void> {
-  const told = await stage.until(stage.fleet.agents.report(host, "whole"));
-  stage.isAt(told.join() === "accepted", `the report of ${host} is taken in`);
-}
-
-/** Two reports, more than the grace apart, do not list what is leaked; the order that the third one brings waits. */
-async function orderUnderWay(stage: Stage, handle: string, maxPerHandle?: number) {
-  const leaked = await leak(stage, handle, maxPerHandle);
-  for (const pauseMs of [SETTLED_MS, GRACE_MS]) {
-    await stage.scene.world.advance(pauseMs);
-    await report(stage, "a");
-  }
-  await stage.scene.world.advance(GRACE_MS);
-  const order = stage.scene.world.hold({ method: "releaseLeaked", to: blockObject(A), kind: "request" });
-  const third = stage.fleet.agents.report("a", "whole");
-  await stage.pass(100);
-  stage.isAt(order.messages.length === 1, "the order to free the address is under way");
-  return { ...leaked, order, third };
-}
+import { A, HOST_A, heldBy, ownerOf } from "../stage.ts";
+import { COLLECTING, GRACE_MS, leak, orderUnderWay, report, SETTLED_MS } from "./leaking.ts";
+import type { Directed } from "./perform.ts";
 
 /** H14: a pod gets the address that its handle holds, under its limit, while the order is on its way. */
 export const reusedBesideOrder: Directed = {

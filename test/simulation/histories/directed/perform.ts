@@ -88,21 +88,25 @@ export class Stage {
   }
 }
 
-/** Plays a script to its end; tells what was found. */
-export async function perform({ options, expects, play }: Directed): Promise<string[]> {
+/** Opens a deployment for a script. */
+export async function open({ hasPods = false, ...rest }: Directed["options"]): Promise<Stage> {
   const watch = new Watch();
-  const { hasPods = false, ...rest } = options;
   const config = hasPods ? { ...COLLECTED, ...rest.config } : rest.config;
   const configured = config === undefined ? {} : { config };
   const scene = await Scene.open({ isTraced: false, ...rest, ...configured, classes: watched(watch) });
-  const stage = new Stage(scene, watch, hasPods);
+  return new Stage(scene, watch, hasPods);
+}
+
+/** Plays a script to its end; tells what was found. */
+export async function perform({ options, expects, play }: Directed): Promise<string[]> {
+  const stage = await open(options);
   try {
     await play(stage);
     await stage.end();
   } catch (thrown) {
     stage.found(`script: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   } finally {
-    scene.world.dispose();
+    stage.scene.world.dispose();
   }
   return stage.findings.filter((finding) => expects?.test(finding) !== true);
 }
