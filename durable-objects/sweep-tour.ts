@@ -21,6 +21,8 @@ const HOSTS_PER_EVENT_MAX = 200;
 const CALLS_BEFORE_LAST_LOT = 600;
 /** No further lot begins after so long, ms: a lot with a host that hangs takes its time. */
 const EVENT_MS = 20_000;
+/** The longest rest between two steps: one that took long has waited for a host that is silent, ms. */
+const REST_MS_MAX = 500;
 /** Calls that a visit may take one after another; it sets its time limit. */
 const VISIT_STEPS = 6;
 /** How often one host is visited again in a sweep. */
@@ -108,7 +110,6 @@ export class SweepTour {
   async slice(): Promise<number | undefined> {
     const begun = this.#state.running();
     if (begun === undefined) return undefined;
-    const { sweepRestMs } = this.#runtime.settings;
     const slice: Slice = {
       calls: new CheckCalls(this.#runtime),
       until: this.#runtime.now() + EVENT_MS,
@@ -118,8 +119,9 @@ export class SweepTour {
       while (this.#hasRoom(slice)) {
         const tour = this.#state.running();
         if (tour?.number !== begun.number) break;
+        const beganAt = this.#runtime.now();
         if (!(await this.#step(tour, slice))) break;
-        if (sweepRestMs > 0) await this.#runtime.sleep(sweepRestMs);
+        await this.#rest(this.#runtime.now() - beganAt);
       }
       return this.#state.running() === undefined ? undefined : NEXT_MS;
     } catch (failure) {
@@ -129,6 +131,13 @@ export class SweepTour {
       this.#store.transaction(() => this.#state.put("fault", { at, what }));
       return RETRY_MS;
     }
+  }
+
+  /** Where all objects share a thread, others have it for twice as long as a step took. */
+  async #rest(tookMs: number): Promise<void> {
+    const { sweepRestMs } = this.#runtime.settings;
+    if (sweepRestMs === 0) return;
+    await this.#runtime.sleep(Math.min(REST_MS_MAX, Math.max(sweepRestMs, 2 * tookMs)));
   }
 
   #hasRoom({ calls, told, visits, until }: Slice): boolean {

@@ -31,7 +31,7 @@ export interface Settings {
   readonly refusalsMs: number;
   /** How often the Sweep's own alarm stands in for a cron trigger, ms; 0: there is a cron trigger. */
   readonly tickMs: number;
-  /** How long the Sweep leaves others alone after each few hosts, ms; 0: others are on other machines. */
+  /** How long the Sweep leaves others alone after each few hosts, at least, ms; 0: others are on other machines. */
   readonly sweepRestMs: number;
   /** How often the Sweep compares and mends all records by itself, ms; 0: never. */
   readonly upkeepMs: number;
