@@ -111,18 +111,23 @@ export class HostEvidence {
     }
   }
 
-  /** Reads all again if storage holds what this instance has not stored: an old one may have lived on. */
+  /**
+   * Reads all again if storage holds other pieces than this instance has stored: an old one may have lived
+   * on, and a host whose removal is over is forgotten with all that it told.
+   */
   refresh(): void {
     if (this.#pieces === undefined) return;
     const known = this.#pieces;
-    const isStrange = readPlaces(this.#store).some(({ source, slot, place }) => {
+    const stored = readPlaces(this.#store);
+    const count = [...known.values()].flatMap((pieces) => Object.keys(pieces)).length;
+    const isStrange = stored.some(({ source, slot, place }) => {
       const piece = known.get(source)?.[slot];
       if (piece?.savedAt !== place.takenAt) return true;
       const { generation, sequence, takenAt } = piece.place;
       const isOther = generation !== place.generation || sequence !== place.sequence;
       return takenAt === place.takenAt && isOther;
     });
-    if (isStrange) this.#pieces = undefined;
+    if (isStrange || stored.length !== count) this.#pieces = undefined;
   }
 
   #known(): Map<SourceName, Pieces> {

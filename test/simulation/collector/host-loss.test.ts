@@ -47,6 +47,24 @@ describe("a removed host", () => {
     });
   });
 
+  test("is gone and comes back: what it reported before is no part of what it reports now", async () => {
+    const stage = await staged();
+    const host = stage.scene.deployed.ports.host("a");
+    await stage.pod("a", "lives");
+    await stage.reported("a", ["lives"]);
+    await stage.world.advance(10_000);
+    await stage.world.during(host.remove({ host: "a" }));
+    await stage.world.during(stage.scene.release("net.lives"));
+    await stage.world.advance(20 * MINUTE);
+    expect(await stage.world.during(host.describe({ host: "a" }))).toEqual({});
+    await stage.scene.register("a");
+    expect(await stage.reported("a", ["lives"])).toMatchObject({ ok: true });
+    stage.world.evict(HOST_A);
+    expect(await stage.reported("a", ["lives"])).toMatchObject({ ok: true });
+    expect(await stage.audited("a")).toMatchObject({ kind: "audited" });
+    expect(stage.faults()).toEqual([]);
+  });
+
   test("F31: registers again before its addresses are released: they stay", async () => {
     const stage = await staged();
     await stage.pod("a", "one");
