@@ -69,9 +69,12 @@ function leaksLeft(scene: Scene, { pods }: Fleet): string[] {
 
 /** One block per host and family stays, however empty. */
 function emptyBlocks(scene: Scene, hosts: readonly string[]): string[] {
-  const { blocks } = snapshot(scene);
+  const { blocks, affinities } = snapshot(scene);
+  // A claim without an answer is settled when the host needs a block again, or by a check.
+  const rows = affinities.filter(({ state }) => state === "confirmed");
+  const confirmed = new Set(rows.map(({ host, block }) => `${host} ${block}`));
   return hosts.flatMap((host) => {
-    const owned = blocks.filter(({ owner }) => owner === host);
+    const owned = blocks.filter(({ owner, block }) => owner === host && confirmed.has(`${host} ${block}`));
     return [4, 6].flatMap((family) => {
       const ofFamily = owned.filter(({ block }) => block.includes(":") === (family === 6));
       const empty = ofFamily.filter(({ held }) => held.length === 0);

@@ -37,6 +37,9 @@ export interface Lived {
 type Classes = Record<string, ObjectClass>;
 
 const SKEW_MS = 100;
+const SETTINGS = { leaseMs: 1_000, skewMs: SKEW_MS, reclaimAgeMs: 2_000, indexPassMs: 20_000 };
+/** Longer than a history in which something may be found leaked: a key that is repeated is remembered. */
+const SPENT_MS = 7_200_000;
 /** What a message of a Host is refused with whose clock was set forward. */
 const AHEAD = /until lies more than 2 s \+ skew ahead$/;
 const NEVER = /^\b$/;
@@ -91,7 +94,7 @@ class Life {
       hosts,
       config: { ...affinity, ...(collects ? COLLECTED : {}) },
       classes: classes(watched(watch)),
-      settings: { leaseMs: 1_000, skewMs: SKEW_MS, reclaimAgeMs: 2_000, indexPassMs: 20_000, laneBatches },
+      settings: { ...SETTINGS, laneBatches, ...(collects ? { spentKeyMs: SPENT_MS } : {}) },
       clockOffset: (_place, random) => Math.round(random.between(-SKEW_MS / 2, SKEW_MS / 2)),
       faults,
       isTraced,
