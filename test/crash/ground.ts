@@ -21,6 +21,7 @@ export const SETTINGS = {
   reportMs: 500,
   indexPassMs: 60_000,
   spentKeyMs: 7_200_000,
+  tickMs: 3_000,
 };
 
 /** The range of the pool that is drained and made again, with the block sizes that take turns. */
@@ -75,7 +76,8 @@ export async function prepare(client: HttpClient, { hosts, blocks }: Ground): Pr
     six: { cidr: `fd00:30::/${128 - bits + 1}`, blockSize: 128 - BLOCK_BITS },
     [MOVING.name]: movingPool(0),
   };
-  await client.must("PATCH", "/v1/config", { ipCooldownSeconds: 1 });
+  const collected = { leakGraceSeconds: 60, staleReportSeconds: 300 };
+  await client.must("PATCH", "/v1/config", { ipCooldownSeconds: 1, ...collected });
   for (const [name, spec] of Object.entries(pools)) await client.must("PUT", `/v1/pools/${name}`, spec);
   for (const host of hosts) await client.must("PUT", `/v1/hosts/${host}`, { labels: {}, incarnation: "0" });
 }

@@ -189,6 +189,7 @@ export class Operators {
       ["handleIndexShard", 0],
       ["pool", "wide", 0],
       ["cluster"],
+      ["sweep"],
     ];
     const [kind, ...name] = some[draw(some.length)] ?? (["cluster"] as const);
     await this.#recorder.endObject(kind, ...name);

@@ -10,6 +10,8 @@ import { randomFrom } from "../http/load/workload.ts";
 import type { Operation } from "../support/history.ts";
 import { HttpClient } from "../support/http-client.ts";
 import { type Service, startService } from "../support/service.ts";
+import { Agents } from "./agents.ts";
+import { SkippingClock } from "./clock.ts";
 import { groundOf, prepare, SETTINGS, type Size } from "./ground.ts";
 import { CrashLoad } from "./load.ts";
 import { Operators } from "./operator.ts";
@@ -44,6 +46,11 @@ const SETTLE_MS = 3_000;
 /** How long the service runs before a kill; now and then it is killed while it comes up. */
 const LIFE_MS = { least: 400, most: 3_400, soon: 60 };
 const SOON_SHARE = 0.15;
+/** How long a service seems to have been down, at the most; it makes leaks old enough. */
+const SKIP_MS_MAX = 100_000;
+/** After the end: rounds of reports, and how far they lie apart; attachments are heard once in two minutes. */
+const ROUNDS = 5;
+const ROUND_MS = 125_000;
 /** Violations that are explained by their requests, and the last requests of each. */
 const EXPLAINED_MAX = 5;
 const REQUESTS_MAX = 40;
@@ -51,11 +58,12 @@ const REQUESTS_MAX = 40;
 /** Runs it on a data folder of its own. */
 export async function runCrashTest(options: CrashOptions): Promise<CrashReport> {
   const dataDir = mkdtempSync(join(tmpdir(), "edge-ipam-crash-"));
-  const vars = { TEST_SETTINGS: JSON.stringify(SETTINGS) };
-  const service = await startService({ dataDir, entry: "test/support/entry.ts", vars });
+  const clock = new SkippingClock();
+  clock.vars.TEST_SETTINGS = JSON.stringify(SETTINGS);
+  const service = await startService({ dataDir, entry: "test/support/entry.ts", vars: clock.vars });
   const client = new HttpClient(() => service.url, options.clients * 2);
   try {
-    return await run(options, service, client);
+    return await run(options, service, client, clock);
   } finally {
     client.close();
     await service.stop();
@@ -63,18 +71,24 @@ export async function runCrashTest(options: CrashOptions): Promise<CrashReport> 
   }
 }
 
-async function run(options: CrashOptions, service: Service, client: HttpClient): Promise<CrashReport> {
+async function run(
+  options: CrashOptions,
+  service: Service,
+  client: HttpClient,
+  clock: SkippingClock,
+): Promise<CrashReport> {
   const ground = groundOf(options);
   const random = randomFrom(options.seed);
   const recorder = new Recorder(client);
   const load = new CrashLoad(recorder, ground, random);
   const operators = new Operators(recorder, ground, load, random);
+  const agents = new Agents(recorder, client, ground, random);
   await prepare(client, ground);
   let isOver = false;
   const goesOn = (): boolean => isOver;
   const kill = async (): Promise<void> => {
     try {
-      await killOften(options, service, recorder, random);
+      await killOften(options, service, clock, recorder, random);
     } finally {
       isOver = true;
     }
@@ -82,10 +96,17 @@ async function run(options: CrashOptions, service: Service, client: HttpClient):
   await Promise.all([
     ...Array.from({ length: options.clients }, () => load.run(goesOn)),
     operators.run(goesOn),
+    agents.run(goesOn),
     kill(),
   ]);
   await pause(SETTLE_MS);
-  const { violations, repair, allocated } = await judge(client, recorder, ground, operators);
+  await collectAll(client, clock, agents);
+  const { violations, repair, allocated } = await judge(client, recorder, {
+    ground,
+    operators,
+    agents,
+    clock,
+  });
   const { history, seen } = recorder;
   const count = (kind: string, outcome: string): number =>
     history.filter((one) => one.kind === kind && one.outcome === outcome).length;
@@ -104,6 +125,15 @@ async function run(options: CrashOptions, service: Service, client: HttpClient):
   };
 }
 
+/** All agents report for as long as any leak needs. */
+async function collectAll(client: HttpClient, clock: SkippingClock, agents: Agents): Promise<void> {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    clock.skip(ROUND_MS);
+    await client.must("POST", "/test/clock", { offsetMs: clock.offsetMs });
+    await agents.reportAll();
+  }
+}
+
 /** The requests of the handles and addresses that a violation names, as they were sent. */
 function requestsAbout(text: string, history: readonly Operation[]): string[] {
   const words = new Set(text.split(/[\s,]+/));
@@ -118,6 +148,7 @@ function requestsAbout(text: string, history: readonly Operation[]): string[] {
 async function killOften(
   { cycles, onCycle }: CrashOptions,
   service: Service,
+  clock: SkippingClock,
   { history }: Recorder,
   random: () => number,
 ): Promise<void> {
@@ -125,6 +156,7 @@ async function killOften(
     const { least, most, soon } = LIFE_MS;
     await pause(random() < SOON_SHARE ? random() * soon : least + random() * (most - least));
     await service.kill();
+    clock.skip(Math.floor(random() * SKIP_MS_MAX));
     await service.restart();
     onCycle?.(cycle, history.length);
   }

@@ -7,6 +7,8 @@ import { pause, type Recorder, tenureOf } from "../http/load/recorder.ts";
 import { checkHistory } from "../support/history.ts";
 import { checkLimits, checkPolicy, perhapsInForce } from "../support/history-policy.ts";
 import type { HttpClient } from "../support/http-client.ts";
+import type { Agents } from "./agents.ts";
+import type { SkippingClock } from "./clock.ts";
 import type { Ground } from "./ground.ts";
 import type { Operators } from "./operator.ts";
 
@@ -56,12 +58,19 @@ interface WireCheck {
   readonly findings: readonly { readonly problem: string; readonly repaired?: boolean }[];
 }
 
+/** Who was at work beside the clients. */
+export interface Parties {
+  readonly ground: Ground;
+  readonly operators: Operators;
+  readonly agents: Agents;
+  readonly clock: SkippingClock;
+}
+
 /** Judges a service that is at rest. */
 export async function judge(
   client: HttpClient,
   recorder: Recorder,
-  ground: Ground,
-  operators: Operators,
+  { ground, operators, agents, clock }: Parties,
 ): Promise<Verdict> {
   const repair = await runCheck(client, true);
   const after = await runCheck(client, false);
@@ -72,13 +81,17 @@ export async function judge(
   const cooldownMs = (from: number, to: number): number =>
     Math.min(...perhapsInForce(initialCooldownMs, cooldowns, from, to));
   const violations = [
-    ...checkHistory(history, { final, cooldownMs, shortenedMs }),
+    ...checkHistory(history, {
+      ...{ final, cooldownMs, shortenedMs },
+      skippedMs: (from, to) => clock.skippedMs(from, to),
+    }),
     ...checkPolicy(history, rules),
     ...checkLimits(history, final),
   ].map(({ invariant, text }) => `${invariant}: ${text}`);
   return {
     violations: [
       ...operators.faults,
+      ...agents.violations(final),
       ...violations,
       ...[...recorder.seen.keys()].filter((what) => what.endsWith(" internal_error")),
       ...NEVER.flatMap((word) => (word in repair.found ? [`the check found ${word}`] : [])),

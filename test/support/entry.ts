@@ -24,13 +24,21 @@ interface Counting {
   counters(): Counters | Promise<Counters>;
 }
 
-/** TEST_ALARMS=moved: alarms are set by the clock that a test has moved; else they keep to the real one. */
-type TestEnv = Env & KubernetesEnv & { readonly TEST_SETTINGS?: string; readonly TEST_ALARMS?: string };
+/**
+ * TEST_ALARMS=moved: alarms are set by the clock that a test has moved; else they keep to the real one.
+ * TEST_CLOCK_MS: how far the clock is ahead from the start on, until a test moves it.
+ */
+type TestEnv = Env &
+  KubernetesEnv & {
+    readonly TEST_SETTINGS?: string;
+    readonly TEST_ALARMS?: string;
+    readonly TEST_CLOCK_MS?: string;
+  };
 
 type ObjectKind = keyof Ports;
 
 /** All objects of bare workerd live in one process, so these are seen by all of them. */
-let clockOffsetMs = 0;
+let clockOffsetMs: number | undefined;
 /** While a test holds the clock: what it shows. */
 let heldAt: number | undefined;
 let faults: { readonly fault: Fault; left: number }[] = [];
@@ -52,10 +60,11 @@ function settingsOf(env: TestEnv): Settings {
 }
 
 function now(): number {
-  return heldAt ?? Date.now() + clockOffsetMs;
+  return heldAt ?? Date.now() + (clockOffsetMs ?? 0);
 }
 
 function testRuntime(env: TestEnv): Runtime {
+  clockOffsetMs ??= Number(env.TEST_CLOCK_MS ?? 0);
   const base = productionRuntime(env);
   const settings = settingsOf(env);
   const ports = watched(base.ports, base.sleep);

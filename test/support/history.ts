@@ -32,6 +32,8 @@ export interface Circumstances {
   readonly cooldownMs: number | ((from: number, to: number) => number);
   /** How much a cooldown may have been shortened after a release was told when its address is free. */
   readonly shortenedMs?: number;
+  /** How much more of the service's time passed between two times than of the clients'. */
+  readonly skippedMs?: (from: number, to: number) => number;
 }
 
 /** Two clocks of one machine may round to different milliseconds. */
@@ -174,7 +176,7 @@ function wrongReads(history: readonly Operation[], lives: readonly Life[]): Viol
 
 /** By the block's own times, and by the clients' clock: no release to next answer is shorter. */
 function tooSoon(lives: readonly Life[], circumstances: Circumstances): Violation[] {
-  const { cooldownMs, shortenedMs = 0 } = circumstances;
+  const { cooldownMs, shortenedMs = 0, skippedMs = () => 0 } = circumstances;
   return successions(lives).flatMap(([earlier, later]): Violation[] => {
     const name = `${idOf(later.tenure)} was given out`;
     const freeAt = Math.max(
@@ -191,7 +193,7 @@ function tooSoon(lives: readonly Life[], circumstances: Circumstances): Violatio
       return [{ invariant: "I12", text: `${name} ${early} ms before it was free` }];
     }
     const firstEnd = Math.min(...earlier.ends.map(({ invokedAt }) => invokedAt));
-    const pause = later.answeredAt - firstEnd;
+    const pause = later.answeredAt - firstEnd + skippedMs(firstEnd, later.answeredAt);
     const least = typeof cooldownMs === "number" ? cooldownMs : cooldownMs(later.invokedAt, later.answeredAt);
     if (pause + ROUNDING_MS < least) {
       return [{ invariant: "I12", text: `${name} ${pause} ms after its release` }];

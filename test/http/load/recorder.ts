@@ -147,8 +147,8 @@ export class Recorder {
       ...(limit === undefined ? {} : { limit }),
     };
     this.history.push(recorded);
-    if (sent.body.replayed === true) this.#note("replayed");
-    if (granted.some(({ borrowed }) => borrowed === true)) this.#note("borrowed");
+    if (sent.body.replayed === true) this.note("replayed");
+    if (granted.some(({ borrowed }) => borrowed === true)) this.note("borrowed");
     return recorded;
   }
 
@@ -176,6 +176,13 @@ export class Recorder {
     // A stale release is told so by a refusal: it is an answer, and a definite one.
     const isTold = sent.outcome === "refused";
     return this.#released(wish, isTold ? { ...sent, outcome: "ok" } : sent, [ofOne]);
+  }
+
+  /** Whoever held a handle is gone: from now on the collector may release it, at a time that nobody is told. */
+  vanished(handle: string): void {
+    const open = { invokedAt: now(), answeredAt: Number.POSITIVE_INFINITY, outcome: "unknown" } as const;
+    this.history.push({ ...open, kind: "release", handle, results: [] });
+    this.note("pod gone");
   }
 
   /** Releases several guarded addresses in one call; each is told by itself. */
@@ -218,7 +225,7 @@ export class Recorder {
   async endObject(kind: keyof Ports, ...name: (string | number)[]): Promise<void> {
     const body = { kind, name, method: "endNow", request: {} };
     await this.#send("POST", "/test/call", body);
-    this.#note(`${kind} ended`);
+    this.note(`${kind} ended`);
   }
 
   async read(handle: string): Promise<Read> {
@@ -260,10 +267,11 @@ export class Recorder {
   }
 
   #count(what: string, { outcome, code }: Sent): void {
-    this.#note(`${what} ${outcome === "ok" ? "ok" : (code ?? "lost")}`);
+    this.note(`${what} ${outcome === "ok" ? "ok" : (code ?? "lost")}`);
   }
 
-  #note(what: string): void {
+  /** Counts what happened. */
+  note(what: string): void {
     this.seen.set(what, (this.seen.get(what) ?? 0) + 1);
   }
 }
