@@ -43,9 +43,14 @@ export class Stage {
     this.hosts = hosts;
   }
 
-  static async open(hosts: readonly string[], settings: object = {}): Promise<Stage> {
+  /** `vars` are read again at each start of the service. */
+  static async open(
+    hosts: readonly string[],
+    settings: object = {},
+    vars: Record<string, string> = {},
+  ): Promise<Stage> {
     const dataDir = mkdtempSync(join(tmpdir(), "edge-ipam-history-"));
-    const vars = { TEST_SETTINGS: JSON.stringify({ reclaimAgeMs: 500, reportMs: 500, ...settings }) };
+    vars.TEST_SETTINGS = JSON.stringify({ reclaimAgeMs: 500, reportMs: 500, ...settings });
     const service = await startService({ dataDir, entry: "test/support/entry.ts", vars });
     const stage = new Stage(service, dataDir, hosts);
     for (const host of hosts) await stage.client.must("PUT", `/v1/hosts/${host}`, { labels: {} });
