@@ -83,7 +83,6 @@ export const RARE: readonly string[] = [
   "report copied",
   "attachments: candidate",
   "attachments: held",
-  "attachments: released",
   "boot: done",
   "sweep: started",
   "set clock: done",

@@ -36,6 +36,7 @@ export interface SentAttachments {
 
 interface Agent {
   boots: number;
+  bootedAt: number;
   sequence: number;
   readonly reports: SentReport[];
   readonly attachments: SentAttachments[];
@@ -44,6 +45,8 @@ interface Agent {
 /** How late a copy may be, and how many of the last reports may be sent again. */
 const COPY_LATE_MS = SETTLE_MS - 20_000;
 const COPIED = 8;
+/** No host boots twice while a message of its first life may be under way, ms. */
+const BOOT_MS = 10_000;
 /** How long a container runtime waits, ms. */
 const PATIENCE_MS = 20_000;
 
@@ -133,6 +136,9 @@ export class Agents {
    */
   async boot(host: string, loses: boolean): Promise<string[]> {
     const agent = this.#agent(host);
+    const { now } = this.#scene.world;
+    if (now - agent.bootedAt < BOOT_MS) return ["not yet"];
+    agent.bootedAt = now;
     agent.boots += 1;
     agent.sequence = 0;
     if (loses) this.#pods.end({ host });
@@ -164,7 +170,7 @@ export class Agents {
   #agent(host: string): Agent {
     const known = this.#agents.get(host);
     if (known !== undefined) return known;
-    const agent: Agent = { boots: 1, sequence: 0, reports: [], attachments: [] };
+    const agent: Agent = { boots: 1, bootedAt: 0, sequence: 0, reports: [], attachments: [] };
     this.#agents.set(host, agent);
     return agent;
   }
