@@ -17,6 +17,8 @@ export const COLLECTOR_FAULTS: Readonly<Record<string, Planted>> = {
     replace: "const touched = { ...row, ...owned };",
     by: FREED,
     directed: "reusedBesideOrder",
+    within: 2000,
+    measured: 588,
   },
   F25b: {
     what: "a replay keeps the touch",
@@ -42,6 +44,8 @@ export const COLLECTOR_FAULTS: Readonly<Record<string, Planted>> = {
     const sequence = (this.#evidence.last("report")?.sequence ?? 0) + 1;`,
     by: JUDGED,
     directed: "reportCopied",
+    within: 100,
+    measured: 3,
   },
   F33a: {
     what: "the same, and what leaks there is never judged",
@@ -50,6 +54,8 @@ export const COLLECTOR_FAULTS: Readonly<Record<string, Planted>> = {
     replace: "",
     by: /^liveness/,
     directed: "leakInForeignBlock",
+    within: 200,
+    measured: 19,
   },
   L1: {
     what: "what was just handed out is judged",
@@ -58,6 +64,7 @@ export const COLLECTOR_FAULTS: Readonly<Record<string, Planted>> = {
     replace: "if (fresh.some(({ mark }) => subject.touchedAt > mark.takenAt))",
     by: JUDGED,
     within: 100,
+    measured: 2,
   },
   L2: {
     what: "a report that was cut short calls absent what it does not list",
@@ -66,6 +73,7 @@ export const COLLECTOR_FAULTS: Readonly<Record<string, Planted>> = {
     replace: "",
     by: JUDGED,
     within: 100,
+    measured: 18,
   },
   L3: {
     what: "a handle is freed as far as it is leaked",
@@ -74,6 +82,8 @@ export const COLLECTOR_FAULTS: Readonly<Record<string, Planted>> = {
     replace: "return members.filter(isLeaked);",
     by: JUDGED,
     directed: "handleOfTwoHosts",
+    within: 50,
+    measured: 1,
   },
   L4: {
     what: "what is confirmed is freed without a newer look",
@@ -82,6 +92,7 @@ export const COLLECTOR_FAULTS: Readonly<Record<string, Planted>> = {
     replace: "return row.confirmed !== undefined && isFinal && marks.length > 0;",
     by: JUDGED,
     within: 100,
+    measured: 2,
   },
   L5: {
     what: "an order frees whatever its address is by then",
@@ -98,5 +109,6 @@ export const COLLECTOR_FAULTS: Readonly<Record<string, Planted>> = {
     replace: "const isAged = graceMs > 0 && oldestAt(marks) > before.firstAbsentAt;",
     by: JUDGED,
     within: 100,
+    measured: 2,
   },
 };
