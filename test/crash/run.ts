@@ -101,6 +101,8 @@ async function run(
   ]);
   await pause(SETTLE_MS);
   await collectAll(client, clock, agents);
+  // Connections that were idle for long may be closed by the other side as they are used again.
+  client.close();
   const { violations, repair, allocated } = await judge(client, recorder, {
     ground,
     operators,
