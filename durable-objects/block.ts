@@ -150,7 +150,7 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     this.#store.countCall("releaseLeaked");
     const policy = { reserved: request.reserved ?? [], cooldownMs: request.cooldownMs };
     const { answers, over } = this.#release(request.block, policy, (draft) => {
-      return { answers: releaseLeaked(draft, request.items, request.until), over: keysOver(draft) };
+      return { answers: releaseLeaked(draft, request), over: keysOver(draft) };
     });
     this.#tellSpent(request.block, over);
     return { answers };

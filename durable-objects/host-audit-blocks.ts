@@ -2,7 +2,6 @@
  * What an audit does with blocks: empty ones go after the grace, those of a lost host go with it.
  * May import: core, rpc, storage. Rule: fresh epoch first, and a host that is heard of again keeps what it has.
  */
-
 import { type EmptyPlan, isMigrating, type OwnedBlock, planEmptyBlocks } from "../src/core/leak-blocks.ts";
 import { RELEASES_PER_RUN_MAX } from "../src/core/leak-brakes.ts";
 import { type HostLife, type LostBlock, planTeardown } from "../src/core/leak-host.ts";

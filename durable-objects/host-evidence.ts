@@ -37,15 +37,9 @@ const NETWORKS_MAX = 32;
 export class HostEvidence {
   readonly #store: Store;
   #pieces: Map<SourceName, Pieces> | undefined;
-  #version = 0;
 
   constructor(store: Store) {
     this.#store = store;
-  }
-
-  /** Rises with each piece: who has judged before knows whether to judge again. */
-  get version(): number {
-    return this.#version;
   }
 
   /** All that counts: of each source the last complete piece, and what came after it. */
@@ -94,7 +88,6 @@ export class HostEvidence {
     return () => {
       this.#known().set(source, next);
       if (spare !== undefined) this.#known().delete(spare);
-      this.#version += 1;
     };
   }
 

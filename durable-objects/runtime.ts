@@ -2,7 +2,6 @@
  * What an object needs from outside: a clock, the other objects, the constants of its platform.
  * A test passes its own as the third constructor argument; production takes them from env.
  */
-
 import type { Settings } from "../src/core/settings.ts";
 import type { EndSignal } from "../src/platform/call.ts";
 import type { ClusterSource } from "../src/rpc/cluster-source.ts";

@@ -65,25 +65,21 @@ export function readLeaks(store: Store): LeakRow[] {
   return rows.map(({ row }) => JSON.parse(row) as LeakRow);
 }
 
-/** Makes the stored suspicions these; returns how many rows were written. */
-export function saveLeaks(store: Store, rows: readonly LeakRow[]): number {
+/** Makes the stored suspicions these. */
+export function saveLeaks(store: Store, rows: readonly LeakRow[]): void {
   const before = new Map(
     store
       .rows<{ address: string; row: string }>("SELECT address, row FROM leaks")
       .map(({ address, row }) => [address, row]),
   );
-  let written = 0;
   for (const row of rows) {
     const { address, touch } = row.suspicion;
     const text = JSON.stringify(row);
-    if (before.get(address) !== text) {
+    if (before.get(address) !== text)
       store.write("INSERT OR REPLACE INTO leaks VALUES (?, ?, ?)", address, touch, text);
-      written += 1;
-    }
     before.delete(address);
   }
   for (const address of before.keys()) store.write("DELETE FROM leaks WHERE address = ?", address);
-  return written + before.size;
 }
 
 /** The places of all pieces. */
@@ -109,6 +105,7 @@ export function readBody(store: Store, source: SourceName, slot: Slot): string {
   return rows.map(({ body }) => body).join("");
 }
 
+/** `body` is ASCII: cut anywhere, its parts are text. */
 export function saveBody(store: Store, source: SourceName, slot: Slot, body: string): void {
   store.write("DELETE FROM evidence_parts WHERE source = ? AND slot = ?", source, slot);
   for (let begin = 0, part = 0; begin < body.length; begin += PART_CHARACTERS, part += 1) {

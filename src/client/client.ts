@@ -2,7 +2,6 @@
  * The service's operations as functions; grows with what its users (cni, cli) call.
  * May import: core, client. Every outcome that a caller can meet is a value.
  */
-
 import type { Result } from "../core/result.ts";
 import {
   decodeAllocationList,

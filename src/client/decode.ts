@@ -2,7 +2,6 @@
  * Turns parsed JSON into the types of wire.ts: what a type promises is checked here, fields nobody knows stay.
  * May import: client only. Never throws: an answer of another shape is `undefined`.
  */
-
 import type {
   Allocation,
   AllocationList,

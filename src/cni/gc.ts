@@ -2,7 +2,6 @@
  * GC: tells the service which containers the runtime still has on the network, so that the rest can be collected.
  * May import: core, client, cni. Rule: a list that is not whole is not sent; what it leaves out counts as gone.
  */
-
 import { VALID_HANDLES_MAX } from "../core/limits.ts";
 import { err, ok, type Result } from "../core/result.ts";
 import { NAME_PATTERN } from "./environment.ts";

@@ -2,7 +2,6 @@
  * Names that an attachment has at the service: handle, request key, workload ID, attributes.
  * May import: core, cni, node:crypto. ADD and DEL of one attachment must derive the same names.
  */
-
 import { createHash } from "node:crypto";
 import { err, ok, type Result } from "../core/result.ts";
 import type { Attachment, CniArgs } from "./environment.ts";

@@ -2,7 +2,6 @@
  * The network configuration on stdin, as far as this plugin reads it.
  * May import: core, cni. Faults are named by field; values are never repeated, they may be secrets.
  */
-
 import { err, ok, type Result } from "../core/result.ts";
 import { NAME_PATTERN } from "./environment.ts";
 import { CNI } from "./error-codes.ts";

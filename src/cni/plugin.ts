@@ -2,7 +2,6 @@
  * One run of the plugin as a function: environment and stdin in, stdout, stderr and exit code out.
  * May import: core, cni. stdout carries a CNI document or nothing.
  */
-
 import { err, type Result } from "../core/result.ts";
 import { add } from "./add.ts";
 import { check } from "./check.ts";

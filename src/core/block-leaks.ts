@@ -45,8 +45,8 @@ export interface LeakedItem {
 export interface ReleaseLeakedRequest {
   readonly block: string;
   readonly items: readonly LeakedItem[];
-  /** The order frees nothing later than this; absent: it does. Milliseconds since 1970. */
-  readonly until?: number;
+  /** The order frees nothing later than this. Milliseconds since 1970. */
+  readonly until: number;
   readonly cooldownMs: number;
   readonly reserved?: OrdinalRanges;
 }
@@ -111,10 +111,9 @@ function subjectOf(draft: BlockDraft, { ordinal, number, at, current }: OrdinalR
  */
 export function releaseLeaked(
   draft: BlockDraft,
-  items: readonly LeakedItem[],
-  until?: number,
+  { items, until }: Pick<ReleaseLeakedRequest, "items" | "until">,
 ): ReleaseLeakedAnswer["answers"][number][] {
-  return items.map((item) => releaseOne(draft, item, until !== undefined && draft.now > until));
+  return items.map((item) => releaseOne(draft, item, draft.now > until));
 }
 
 /** Ends one tenure, or tells that this order or an earlier copy of it has. */

@@ -2,7 +2,6 @@
  * What the parts of the leak collector ask each other: Sweep its Hosts, a Host its blocks and the Sweep. Types only.
  * Rule: blocks own the truth; a Host judges, the Sweep paces and brakes, and each call may be repeated.
  */
-
 import type {
   HoldingsAnswer,
   HoldingsRequest,

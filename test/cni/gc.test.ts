@@ -2,7 +2,6 @@
  * GC of the bundled plugin against the real service, whose clock the test moves: lost DELs are made good.
  * May import: test. What is held is read from the service, as an administrator.
  */
-
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AllocationList } from "../../src/client/wire.ts";

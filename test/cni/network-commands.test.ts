@@ -2,7 +2,6 @@
  * CHECK, STATUS and GC of the bundled plugin, and the token file, against a server that answers as told.
  * May import: test/cni. Each refusal is checked by number, name and what it names.
  */
-
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

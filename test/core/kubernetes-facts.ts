@@ -1,5 +1,4 @@
 /** A source of the fake API server under a clock that only moves when nothing else can go on. */
-
 import { type KubernetesOptions, kubernetesSource } from "../../src/gc/kubernetes.ts";
 import type { ClusterSource } from "../../src/rpc/cluster-source.ts";
 import { ApiServer } from "../support/api-server.ts";

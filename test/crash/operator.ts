@@ -2,7 +2,6 @@
  * Operators at work while clients allocate and the service is killed: configuration, reservations,
  * hosts, the drained pool, blocks. May import: the recorder. Rule: each thing has one writer.
  */
-
 import type { Ports } from "../../src/rpc/ports.ts";
 import { pause, type Recorder } from "../http/load/recorder.ts";
 import type { PolicyWrite, Rule } from "../support/history-policy.ts";

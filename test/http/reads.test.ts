@@ -1,5 +1,4 @@
 /** Utilization, routes, readiness and status of the running service, and what each costs. */
-
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CountersAnswer } from "../support/control.ts";

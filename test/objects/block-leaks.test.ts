@@ -91,7 +91,7 @@ test("I11: an old instance that lives on frees nothing that a younger one handed
     await old.holdings({ block, host: "a", cooldownMs: 0 });
     const young = new BlockObject(ctx, env, productionRuntime(env));
     await young.allocate({ ...target, items: [item("h1")] });
-    return (await old.releaseLeaked({ block, cooldownMs: 0, items })).answers;
+    return (await old.releaseLeaked({ block, cooldownMs: 0, items, until: Date.now() + 2_000 })).answers;
   });
   expect(answers).toEqual(["moved_on"]);
   expect((await describeBlock()).records).toMatchObject([{ handle: "h1", state: "allocated" }]);
@@ -111,4 +111,18 @@ test("orders are decided one by one, and nothing is made where there is no block
     { address: two.address, handle: "h2", touch: two.touch },
   );
   expect(answers).toEqual(["released", "moved_on", "moved_on", "moved_on", "released"]);
+});
+
+test("I11: an order that comes late frees nothing, and says so", async () => {
+  const { stub, claim, created, block } = freshBlock(30);
+  await claim("a", 1);
+  const { address, touch } = await created("h1");
+  const order = { block, cooldownMs: 0, items: [{ address, handle: "h1", touch }] };
+  expect(await stub.releaseLeaked({ ...order, until: Date.now() - 1 })).toEqual({ answers: ["late"] });
+  expect(await stub.describe({ block, policy })).toMatchObject({ counts: { allocated: 1 } });
+  const inTime = Date.now() + 10_000;
+  expect(await stub.releaseLeaked({ ...order, until: inTime })).toEqual({ answers: ["released"] });
+  expect(await stub.releaseLeaked({ ...order, until: 0 }), "a copy that comes late").toEqual({
+    answers: ["released"],
+  });
 });

@@ -109,7 +109,8 @@ test("I11: an ownerless block that the collector empties retires too", async () 
   const { address, touch } = await created("h1");
   await abandon();
   await rest();
-  const order = { block, cooldownMs: 0, items: [{ address, handle: "h1", touch }] };
+  const items = [{ address, handle: "h1", touch }];
+  const order = { block, cooldownMs: 0, items, until: Date.now() + 2_000 };
   expect(await stub.releaseLeaked(order)).toEqual({ answers: ["released"] });
   expect(await alarmAt()).not.toBeNull();
   await wait(IN_FLIGHT_MS + 100);

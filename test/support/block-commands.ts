@@ -62,6 +62,7 @@ export type Command =
       touch: "last" | "first" | "earlier";
       handle: "right" | "stale";
       isRepeat: boolean;
+      ahead: number;
     }
   | { type: "undo"; pick: number; isStale: boolean }
   | { type: "holds"; handle: string; key: string; finalAfter: number }
@@ -155,6 +156,7 @@ export const commands: fc.Arbitrary<Command> = fc.oneof(
       touch: fc.constantFrom("last", "last", "first", "earlier"),
       handle: fc.constantFrom("right", "right", "right", "stale"),
       isRepeat: fc.constantFrom(false, false, true),
+      ahead,
     }),
   },
   { weight: 2, arbitrary: fc.record({ type: type("undo"), pick, isStale: fc.constantFrom(false, true) }) },

@@ -296,9 +296,14 @@ export class BlockModel {
   }
 
   /** `saysReleased`: taken over where forgetting and remembering an ended tenure are both right. */
-  releaseLeaked({ address, handle, touch }: LeakedItem, saysReleased: boolean): "released" | "moved_on" {
+  releaseLeaked(
+    { address, handle, touch }: LeakedItem,
+    until: number,
+    saysReleased: boolean,
+  ): "released" | "moved_on" | "late" {
     const slot = this.slots[this.#shape.ordinalOf(address) ?? -1];
     if (slot?.held !== undefined && slot.held.handle === handle && slot.touch === touch) {
+      if (this.now > until) return "late";
       this.#end(slot, touch);
       return "released";
     }

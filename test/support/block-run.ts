@@ -227,12 +227,14 @@ export class BlockRun {
     if (item === undefined) return;
     if (item !== known) this.#orders.push(item);
     const slot = this.model.slots.find(({ ordinal }) => this.#addressOf(ordinal) === item.address);
-    const isMeant = slot?.held?.handle === item.handle && slot.touch === item.touch;
+    const until = this.#clock + command.ahead;
+    const isMeant =
+      this.model.now <= until && slot?.held?.handle === item.handle && slot.touch === item.touch;
     const before = this.#text();
-    const [answer] = this.#decide((draft) => releaseLeaked(draft, [item]));
-    expect(answer).toBe(this.model.releaseLeaked(item, answer === "released"));
+    const [answer] = this.#decide((draft) => releaseLeaked(draft, { items: [item], until }));
+    expect(answer).toBe(this.model.releaseLeaked(item, until, answer === "released"));
     if (isMeant) this.#ledger.released(item.address, this.model.now);
-    else expect(this.#text(), "I3 I11: only the tenure that was judged is freed").toBe(before);
+    else expect(this.#text(), "I3 I11: only the tenure that was judged is freed, and in time").toBe(before);
     if (slot?.held !== undefined) expect(isMeant).toBe(false);
   }
 

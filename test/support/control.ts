@@ -2,7 +2,6 @@
  * What a test may ask of the test entry: counters, clock, faults, objects. May import: rpc types.
  * The other side is entry.ts; both know these types, each with the globals of its own runtime.
  */
-
 import type { Ports } from "../../src/rpc/ports.ts";
 
 /** What happens to the next calls of one method, e.g. `block.allocate`. */

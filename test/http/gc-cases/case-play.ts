@@ -2,7 +2,6 @@
  * Plays one case of the collector on a service: what a step does, what it brings about.
  * May import: the cases' own files, the cluster in memory. Rule: it does what callers can do, and no more.
  */
-
 import { changeWorld } from "../../core/leak-case-steps.ts";
 import type { AllocationGiven, BlockGiven, Given, LeakCase, StepGiven } from "../../core/leak-vocabulary.ts";
 import { LeakWorld } from "../../core/leak-world.ts";

@@ -2,7 +2,6 @@
  * The world that a case of the collector begins in, made with the means that callers have.
  * May import: the vocabulary, the service of the case. Rule: no row is written here.
  */
-
 import { parseAddress } from "../../../src/core/address.ts";
 import { containsAddress, parseCidr } from "../../../src/core/cidr.ts";
 import { isVirtualOwner } from "../../../src/core/leak-subject.ts";

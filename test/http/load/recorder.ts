@@ -2,7 +2,6 @@
  * Sends requests to the service and records them as a history, unknown outcomes included.
  * May import: the test client and the history. Rule: what is recorded is what a client saw, no more.
  */
-
 import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../../../src/core/limits.ts";
 import type { Ports } from "../../../src/rpc/ports.ts";
 import type { Allocate, Operation, Read, Release, Tenure } from "../../support/history.ts";

@@ -33,7 +33,7 @@ async function judged(scene: Scene, handle: string) {
 }
 
 async function free(scene: Scene, items: readonly { address: string; handle: string; touch: number }[]) {
-  const order = { block: A, items, cooldownMs: COOLDOWN };
+  const order = { block: A, items, until: scene.world.now + 2_000, cooldownMs: COOLDOWN };
   return (await scene.world.during(scene.deployed.ports.block(A).releaseLeaked(order))).answers;
 }
 

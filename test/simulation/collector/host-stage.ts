@@ -2,7 +2,6 @@
  * A deployment for audits of hosts: pods come and go, agents report, brakes answer as told.
  * May import: the simulation and its support.
  */
-
 import { HostObject } from "../../../durable-objects/host.ts";
 import type { Runtime } from "../../../durable-objects/runtime.ts";
 import type { MachineFacts, PodFact } from "../../../src/core/leak-kubernetes.ts";

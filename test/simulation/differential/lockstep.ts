@@ -3,7 +3,6 @@
  * May import: the back ends of the cases, the model, the simulation. Rule: what the rules leave open is
  * taken over from the objects, and the reference then checks that the rules allow it.
  */
-
 import { SWEEP_OBJECT_NAME } from "../../../src/core/ids.ts";
 import { apiBackend } from "../../conformance/api-backend.ts";
 import { worldOf } from "../../conformance/model-backend.ts";

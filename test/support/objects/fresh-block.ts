@@ -57,7 +57,7 @@ export function freshBlock(prefix = 29, cooldownMs = 0) {
       })
     ).keys[0];
   const releaseLeaked = async (...items: { address: string; handle: string; touch: number }[]) =>
-    (await stub.releaseLeaked({ block, cooldownMs, items })).answers;
+    (await stub.releaseLeaked({ block, cooldownMs, items, until: until() })).answers;
   const describeBlock = () => stub.describe({ block, policy, records: "all", map: true });
   return {
     block,

@@ -6,7 +6,6 @@
  *   world.hold({ toClass: "BlockObject", method: "claim" });
  *   const answer = await world.during(ports.host("node-1").allocate(request));
  */
-
 import { PolicyCache } from "../../../durable-objects/policy-cache.ts";
 import type { Runtime } from "../../../durable-objects/runtime.ts";
 import { blockName, parseCidr } from "../../../src/core/cidr.ts";

@@ -2,7 +2,6 @@
  * One life of one object: memory, events in progress, messages that wait for the turn's commit.
  * May import: the simulation's own modules. Rule: what depends on a write leaves after its commit.
  */
-
 import { createHash } from "node:crypto";
 import type { EndSignal } from "../../../src/platform/call.ts";
 import type { ObjectDatabase } from "./database.ts";

@@ -12,7 +12,6 @@
  *   await world.ask("host:v1:node-1", "allocate", request);            // call, run, value or throw
  *   world.rows("block:v1:default:10.0.0.0-26", "SELECT count(*) AS n FROM ordinal");
  */
-
 import { setImmediate } from "node:timers/promises";
 import type { EndSignal } from "../../../src/platform/call.ts";
 import { Chance } from "./chance.ts";

@@ -3,7 +3,6 @@
  * May import: the simulation, src/rpc. Rule: what is cut short says so, what is sent late states its age, and a
  * copy never comes later than an allocation is young.
  */
-
 import { SETTLE_MS } from "../../../../src/core/leak-evidence.ts";
 import type { ReportedWorkload } from "../../../../src/core/leak-report.ts";
 import type { AttachmentsRequest, WorkloadReport } from "../../../../src/rpc/leaks.ts";

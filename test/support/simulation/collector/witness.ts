@@ -2,7 +2,6 @@
  * Judges what the collector does by what agents said and by which pods live (I11).
  * May import: the simulation, src. Rule: it looks at orders as they leave a Host, and at addresses as they are freed.
  */
-
 import { hostObjectName } from "../../../../src/core/ids.ts";
 import { SETTLE_MS } from "../../../../src/core/leak-evidence.ts";
 import type { ReportedWorkload } from "../../../../src/core/leak-report.ts";
