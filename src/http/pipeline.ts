@@ -205,8 +205,8 @@ interface Success {
 
 function success(outcome: Success, requestId: string): Response {
   const headers: Record<string, string> = { "X-Request-Id": requestId, "Cache-Control": "no-store" };
-  if (outcome.revision !== undefined) headers["ETag"] = `"${outcome.revision}"`;
-  if (outcome.etag !== undefined) headers["ETag"] = `"${outcome.etag}"`;
+  if (outcome.revision !== undefined) headers.ETag = `"${outcome.revision}"`;
+  if (outcome.etag !== undefined) headers.ETag = `"${outcome.etag}"`;
   if (outcome.body === undefined) return new Response(null, { status: outcome.status, headers });
   headers["Content-Type"] = outcome.contentType ?? "application/json";
   if (outcome.contentType !== undefined) {

@@ -67,3 +67,16 @@ export function stage(given: Partial<KubernetesOptions> = {}): Stage {
   });
   return { api, clock, source };
 }
+
+/** Seven pods on node n, in three pages, and one on another node. */
+export function withPods(given: Parameters<typeof stage>[0] = {}): Stage {
+  const made = stage(given);
+  for (let number = 0; number < 7; number += 1) {
+    made.api.putPod("web", `api-${number}`, "n", [`10.0.0.${number}`, `fd00::${number}`]);
+  }
+  made.api.putPod("web", "other", "m", ["10.0.1.1"]);
+  return made;
+}
+
+/** Names of pods, as listed. */
+export const namesOf = (pods: readonly { readonly name: string }[]): string[] => pods.map(({ name }) => name);

@@ -20,30 +20,31 @@ async function withTunnel(cluster: FakeCluster): Promise<Stage> {
 const removed = (stage: Stage) =>
   stage.world.during(stage.scene.deployed.ports.host("a").remove({ host: "a" }));
 
+/** The host is removed, and the order to free its pod's address is under way. */
+async function orderUnderWay() {
+  const stage = await staged();
+  await stage.pod("a", "one");
+  await stage.world.advance(10_000);
+  const order = stage.world.hold({ method: "releaseLeaked", kind: "request" });
+  await removed(stage);
+  await stage.world.advance(500);
+  expect(order.messages.length).toBeGreaterThan(0);
+  return { stage, order };
+}
+
 describe("orders", () => {
   test("I11: an order that arrives after the host has registered again frees nothing", async () => {
-    const stage = await staged();
-    await stage.pod("a", "one");
-    await stage.world.advance(10_000);
-    const late = stage.world.hold({ method: "releaseLeaked", kind: "request" });
-    await removed(stage);
-    await stage.world.advance(500);
-    expect(late.messages.length).toBeGreaterThan(0);
+    const { stage, order } = await orderUnderWay();
     await stage.scene.register("a");
     await stage.world.advance(5_000);
-    late.release();
+    order.release();
     await stage.world.advance(30_000);
     expect(await stage.held(BLOCK)).toHaveLength(1);
   });
 
   test("an order in time frees what it names", async () => {
-    const stage = await staged();
-    await stage.pod("a", "one");
-    await stage.world.advance(10_000);
-    const late = stage.world.hold({ method: "releaseLeaked", kind: "request" });
-    await removed(stage);
-    await stage.world.advance(500);
-    late.release();
+    const { stage, order } = await orderUnderWay();
+    order.release();
     await stage.world.advance(1_000);
     expect(await stage.held(BLOCK)).toHaveLength(0);
   });
