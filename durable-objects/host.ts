@@ -60,7 +60,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   readonly #removal: HostRemoval;
   #alarmAt: number | undefined;
   /** Requests under way by handle and key: two with one key go one after the other. */
-  readonly #underWay = new Map<string, { fingerprint: string; answer: Promise<unknown> }>();
+  readonly #underWay = new Map<string, Promise<unknown>>();
   #name: string | undefined;
   #isEnrolled = false;
 
@@ -329,30 +329,24 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   }
 
   /**
-   * Requests with one key in one Host wait for each other; another body with the key is refused.
+   * Requests with one key in one Host wait for each other, whatever their bodies.
    * Why: who waited asks for itself then, since what the one before was told may have been released by
-   * the time this request began; it finds what the key holds, or that the key is spent (I4, I13).
+   * the time this request began; it finds what the key holds, that the key is spent, or that another body
+   * has it (I4, I13). Which body that is only the index knows, not who came first.
    */
   async #inTurn<T, E>(
-    request: {
-      readonly host: string;
-      readonly handle: string;
-      readonly key: string;
-      readonly fingerprint: string;
-    },
+    { handle, key }: { readonly handle: string; readonly key: string },
     run: () => Answer<T, E>,
-  ): Answer<T, E | Rejection<"idempotency_key_reused">> {
-    const { handle, key, fingerprint } = request;
+  ): Answer<T, E> {
     const name = `${handle} ${key}`;
     // Ends: each round outlasts one request that came before this one.
     for (;;) {
       const before = this.#underWay.get(name);
       if (before === undefined) break;
-      if (before.fingerprint !== fingerprint) return err(rejection("idempotency_key_reused", { handle }));
-      await before.answer.catch(() => undefined);
+      await before.catch(() => undefined);
     }
     const answer = run().finally(() => this.#underWay.delete(name));
-    this.#underWay.set(name, { fingerprint, answer });
+    this.#underWay.set(name, answer);
     return await answer;
   }
 

@@ -5,7 +5,7 @@
 import { parseAddress } from "../../src/core/address.ts";
 import { containsAddress, parseBlockName } from "../../src/core/cidr.ts";
 import type { HostLife } from "../../src/core/leak-host.ts";
-import { kindOf, type LeakSubject, nameIn } from "../../src/core/leak-subject.ts";
+import { type LeakSubject, nameIn } from "../../src/core/leak-subject.ts";
 import type { AllocationGiven, BlockGiven, Given, PodGiven, VmGiven } from "./leak-vocabulary.ts";
 
 /** Long before the first step of a case: when what a case begins with was touched, and when hosts were lost. */
@@ -173,8 +173,7 @@ export class LeakWorld {
   }
 
   isEmpty(block: string, view: ReadonlyMap<string, Allocation>): boolean {
-    const inUse = (one: Allocation) => isHeld(one) && kindOf(this.subject(one)) !== "reserved";
-    return !this.within(block, view).some((one) => inUse(one) || this.isCooling(one));
+    return !this.within(block, view).some((one) => isHeld(one) || this.isCooling(one));
   }
 
   /** A block without owner retires with its last address, by itself. */

@@ -139,7 +139,7 @@ export class CrashLoad {
   }
 
   async #keep(wish: Wish, answer: Allocate | undefined): Promise<void> {
-    if (answer?.outcome === "ok") this.#held.push({ wish, got: answer.got });
+    if (answer?.outcome === "ok" && answer.got.length > 0) this.#held.push({ wish, got: answer.got });
     else if (answer?.outcome === "unknown") this.#givenUp.push(wish);
     else await pause(this.#random() * 20);
   }

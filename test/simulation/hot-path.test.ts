@@ -398,6 +398,18 @@ describe("both families", () => {
     expect([one.value.replayed, two.value.replayed]).toEqual([false, true]);
     expect(other).toMatchObject({ ok: false, error: { code: "idempotency_key_reused" } });
   });
+
+  test("I13: a spent key is told as spent, though another body with it is under way", async () => {
+    scene = await Scene.open();
+    const wish = request("a", "h", { key: "same" });
+    expect(await scene.world.during(allocate(wish))).toMatchObject({ ok: true });
+    expect(await scene.world.during(scene.release("h"))).toMatchObject({ kind: "ok" });
+    const [other, again] = await scene.world.during(
+      Promise.all([allocate({ ...wish, fingerprint: "another" }), allocate(wish)]),
+    );
+    expect(other).toMatchObject({ ok: false, error: { code: "idempotency_key_reused" } });
+    expect(again).toMatchObject({ ok: false, error: { code: "idempotency_key_released" } });
+  });
 });
 
 describe("who does not answer is not taken for empty", () => {

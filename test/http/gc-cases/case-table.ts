@@ -75,10 +75,6 @@ export const HTTP_DEVIATIONS: Readonly<Record<string, LeakDeviation>> = {
     reason: "what was never allocated is free already, whatever number guards its release",
     steps: { 0: { error: null } },
   },
-  "gc-class-008": {
-    reason: "a block gives up its owner only when it holds nothing, and what is set aside is held",
-    steps: {},
-  },
   "gc-node-012": {
     reason: "a host that is taken out gives its blocks back at once: what cools keeps a block, and no host",
     steps: {

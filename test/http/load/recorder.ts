@@ -43,6 +43,8 @@ interface Sent {
   readonly answeredAt: number;
   readonly outcome: "ok" | "refused" | "unknown";
   readonly code?: string;
+  /** Absent: no answer came. */
+  readonly status?: number;
   readonly body: AnswerBody;
 }
 
@@ -102,7 +104,9 @@ export class Recorder {
     const body = { host: wish.host, ...itemOf(wish) };
     const [method, path] = isExact ? ["PUT", `/v1/allocations/${wish.address}`] : ["POST", "/v1/allocations"];
     const sent = await this.#send(method, path, body, { "Idempotency-Key": wish.key });
-    const granted = isExact ? [sent.body] : (sent.body.allocations ?? []);
+    // An address that the handle held already, by another key, is told and not given.
+    const isTold = isExact && sent.status === 200 && sent.body.replayed !== true;
+    const granted = isTold ? [] : isExact ? [sent.body] : (sent.body.allocations ?? []);
     this.#count(isExact ? "assign" : "allocate", sent);
     return this.#allocated(wish, sent, granted);
   }
@@ -254,7 +258,8 @@ export class Recorder {
       // The service may still do it when it is told so late that nobody waits any more.
       return { invokedAt, answeredAt: Number.POSITIVE_INFINITY, outcome: "unknown", body: {} };
     }
-    return { invokedAt, answeredAt: now(), ...judge(answer.status, answer.body), body: answer.body };
+    const { status, body: told } = answer;
+    return { invokedAt, answeredAt: now(), ...judge(status, told), status, body: told };
   }
 
   /** An open outcome may still come true, so its end is not known either. */

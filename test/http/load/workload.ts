@@ -128,7 +128,7 @@ export class Workload {
   }
 
   async #keep(wish: Wish, { outcome, got }: Allocate): Promise<void> {
-    if (outcome === "ok") this.#held.push({ wish, got });
+    if (outcome === "ok" && got.length > 0) this.#held.push({ wish, got });
     else await pause(this.#random() * 20);
   }
 
