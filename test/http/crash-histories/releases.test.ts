@@ -68,6 +68,27 @@ describe("H16: the answer of a release is lost, and another gets the address", (
   }, 60_000);
 });
 
+describe("a list that names an address twice, under two of its tenures", () => {
+  it("I3: each is judged by its own guard, in the order of the list", async () => {
+    await stage.pool("twice", "10.60.0.0/30", 30);
+    const first = await stage.recorder.allocate(stage.wish("twice"));
+    const { address = "", sequenceNumber = 0, handle = "" } = first.got[0] ?? {};
+    const stale = { address, sequenceNumber, handle };
+    expect(await stage.recorder.release(stale)).toMatchObject({ results: [{ outcome: "released" }] });
+    const second = await stage.recorder.allocateSurely({
+      ...stage.wish("twice", hosts[0]),
+      more: {},
+      address,
+    });
+    const { sequenceNumber: number = 0, handle: holder = "" } = second.got[0] ?? {};
+    const current = { address, sequenceNumber: number, handle: holder };
+    const [late, right, again] = await stage.recorder.releaseAddresses([stale, current, stale]);
+    expect(late?.results).toMatchObject([{ outcome: "rejected", code: "sequence_mismatch" }]);
+    expect(right?.results).toMatchObject([{ outcome: "released", sequenceNumber: number }]);
+    expect(again?.results).toMatchObject([{ outcome: "rejected", code: "sequence_mismatch" }]);
+  });
+});
+
 describe("H18: a batch of 64", () => {
   const batch = (pool: string): Wish[] => Array.from({ length: 64 }, () => stage.wish(pool));
 

@@ -192,9 +192,13 @@ export class Recorder {
   async releaseAddresses(wishes: readonly Required<ReleaseWish>[]): Promise<Release[]> {
     const sent = await this.#send("POST", "/v1/releases", { addresses: wishes });
     this.#count("release list", sent);
-    return wishes.map((wish) => {
-      const told = (sent.body.results ?? []).filter(({ address }) => address === wish.address);
-      return this.#released(wish, sent, told);
+    // By place and not by address: a list may name an address twice, under two of its tenures.
+    return wishes.map((wish, place) => {
+      const told = sent.body.results?.[place];
+      if (told !== undefined && told.address !== wish.address) {
+        throw new Error(`a release list was answered out of order: ${wish.address} by ${told.address}`);
+      }
+      return this.#released(wish, sent, told === undefined ? [] : [told]);
     });
   }
 
