@@ -5,6 +5,7 @@
 import { leakCounts, leakState } from "../src/core/leak-answers.ts";
 import type { HoldReason } from "../src/core/leak-ledger.ts";
 import type { Judged } from "../src/core/leak-policy.ts";
+import { NO_POOL } from "../src/core/leak-status.ts";
 import type { LeakKind } from "../src/core/leak-subject.ts";
 import type { HostLeakFigures, HostPoolFigures, ReportStateView } from "../src/rpc/leaks.ts";
 import type { Holding } from "./host-audit-holdings.ts";
@@ -76,8 +77,9 @@ function sourceOf({ kind, why }: Judged, hasKubernetes: boolean): string | undef
 
 function poolsOf({ host, holdings, rows, reclaimed, pools }: FigureFacts): Record<string, HostPoolFigures> {
   const figures = new Map<string, HostPoolFigures>();
-  const add = (pool: string | undefined, more: Partial<HostPoolFigures>): void => {
-    if (pool === undefined || pools?.has(pool) === false) return;
+  const isGone = (pool: string) => pools?.has(pool) === false;
+  const add = (name: string | undefined, more: Partial<HostPoolFigures>): void => {
+    const pool = name === undefined || isGone(name) ? NO_POOL : name;
     const sum = figures.get(pool) ?? { allocated: 0, borrowed: 0, blocks: 0, candidates: 0, reclaimed: 0 };
     figures.set(pool, {
       allocated: sum.allocated + (more.allocated ?? 0),
@@ -95,7 +97,9 @@ function poolsOf({ host, holdings, rows, reclaimed, pools }: FigureFacts): Recor
   for (const { suspicion, pool } of rows) {
     if (leakState(suspicion) !== "confirmed") add(pool, { candidates: 1 });
   }
-  for (const [pool, addresses] of reclaimed) add(pool, { reclaimed: addresses });
+  // What a pool counted goes with it: a counter that took over from others would jump.
+  const counted = [...reclaimed].filter(([pool]) => pool === NO_POOL || !isGone(pool));
+  for (const [pool, addresses] of counted) add(pool, { reclaimed: addresses });
   return Object.fromEntries(figures);
 }
 

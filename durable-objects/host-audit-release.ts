@@ -14,6 +14,7 @@ import {
   type Stop,
   withStandings,
 } from "../src/core/leak-release.ts";
+import { NO_POOL } from "../src/core/leak-status.ts";
 import { reservedOrdinals } from "../src/core/placement.ts";
 import type { CompiledPolicy } from "../src/core/policy.ts";
 import type { WeighAnswer } from "../src/rpc/leaks.ts";
@@ -153,7 +154,8 @@ export class HostRelease {
         store,
         rows.filter(({ suspicion }) => kept.has(suspicion)),
       );
-      const byPool = Map.groupBy(released, ({ block }) => this.#holdings.get(block)?.answer.pool?.name ?? "");
+      const poolOf = (block: string) => this.#holdings.get(block)?.answer.pool?.name ?? NO_POOL;
+      const byPool = Map.groupBy(released, ({ block }) => poolOf(block));
       for (const [pool, ofPool] of byPool) countReclaimed(store, pool, ofPool.length);
     });
     return new Set(released.map(({ address }) => address));

@@ -76,6 +76,9 @@ export function collectorState(facts: CollectorFacts): CollectorState {
   return facts.movedAt === undefined ? "idle" : "running";
 }
 
+/** Stands for the pool of blocks whose pool is gone, or was never known, where figures are by pool. */
+export const NO_POOL = "";
+
 /** Addresses released by pool. */
 type Reclaimed = Readonly<Record<string, { readonly reclaimed: number }>>;
 

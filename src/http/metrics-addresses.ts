@@ -1,13 +1,14 @@
 /**
  * Metrics of addresses and blocks, by pool and by node.
- * May import: rpc and http. Rule: every known pool meets every known node; what is gone has no sample.
+ * May import: core, rpc and http. Rule: every known pool meets every known node; what is gone has no sample.
  */
+import { NO_POOL } from "../core/leak-status.ts";
 import type { HostPoolFigures } from "../rpc/leaks.ts";
 import type { HostFacts, MetricsFacts, PoolFacts } from "./metrics-facts.ts";
 import type { MetricFamily, Sample } from "./metrics-text.ts";
 
-/** Stands for the pool of addresses that are in no pool that there is. */
-const NO_POOL = "no_ippool";
+/** Stands for the pool of what is in no pool that there is. */
+const OUTSIDE = "no_ippool";
 /** Stands for the node of blocks that nobody owns. */
 const NO_OWNER = "no_affinity";
 const NOTHING: HostPoolFigures = { allocated: 0, borrowed: 0, blocks: 0, candidates: 0, reclaimed: 0 };
@@ -40,14 +41,14 @@ export function addressFamilies({ pools, hosts }: MetricsFacts, perHost: boolean
     gauge(
       "ipam_allocations_borrowed",
       "Addresses in use in blocks of other nodes or of none",
-      samples(cells, "borrowed"),
+      samples(everywhere, "borrowed"),
     ),
     gauge(
       "ipam_allocations_gc_candidates",
       "Addresses suspected to be leaked, and leaked ones that are held back",
       samples(everywhere, "candidates"),
     ),
-    gauge("ipam_blocks", "Blocks by the node that owns them", blockSamples(cells, pools, perHost)),
+    gauge("ipam_blocks", "Blocks by the node that owns them", blockSamples(everywhere, pools, perHost)),
     ...poolFamilies(pools),
   ];
   return perHost ? [...families, reclamations(hosts, pools), ...nodeFamilies(hosts, pools)] : families;
@@ -66,18 +67,23 @@ function poolFigures(figures: HostFacts["figures"], pool: string): HostPoolFigur
   return figures.pools[pool] ?? NOTHING;
 }
 
-/** What a host has of all its addresses beyond those in the pools. */
+/** What a host has beyond those pools: in blocks of pools that are gone. All its addresses are in one or the other. */
 function outsideOf(host: HostFacts, pools: readonly PoolFacts[]): Cell {
-  const { counts, allocated = 0 } = host.figures ?? {};
+  const { counts, allocated = 0, pools: told = {} } = host.figures ?? {};
   const inPools = cellsOf(host, pools).map(({ figures }) => figures);
+  const known = new Set(pools.map(({ pool }) => pool));
+  const left = Object.entries(told).flatMap(([pool, figures]) => (known.has(pool) ? [] : [figures]));
   const rest = (all: number, field: keyof HostPoolFigures) => Math.max(0, all - sum(inPools, field));
   const suspected = counts === undefined ? 0 : counts.candidates + counts.held;
   const figures = {
-    ...NOTHING,
     allocated: rest(allocated, "allocated"),
+    borrowed: sum(left, "borrowed"),
+    blocks: sum(left, "blocks"),
     candidates: rest(suspected, "candidates"),
+    // Those of a pool go with it.
+    reclaimed: poolFigures(host.figures, NO_POOL).reclaimed,
   };
-  return { ippool: NO_POOL, node: host.host, figures };
+  return { ippool: OUTSIDE, node: host.host, figures };
 }
 
 function sum(all: readonly HostPoolFigures[], field: keyof HostPoolFigures): number {
@@ -97,7 +103,9 @@ function summedByPool(
 /** Blocks of nodes as of their audits; those of nobody as the pool's directory has them. */
 function blockSamples(cells: readonly Cell[], pools: readonly PoolFacts[], perHost: boolean): Sample[] {
   if (!perHost) {
-    return pools.map(({ pool, usage }) => ({ labels: { ippool: pool }, value: usage.blocks }));
+    const blocks = pools.map(({ pool, usage }) => ({ labels: { ippool: pool }, value: usage.blocks }));
+    const outside = cells.filter(({ ippool }) => ippool === OUTSIDE).map(({ figures }) => figures);
+    return [...blocks, { labels: { ippool: OUTSIDE }, value: sum(outside, "blocks") }];
   }
   const owned = cells.map(({ ippool, node, figures }) => ({
     labels: { ippool, node },
@@ -139,7 +147,7 @@ function poolFamilies(pools: readonly PoolFacts[]): MetricFamily[] {
 function reclamations(hosts: readonly HostFacts[], pools: readonly PoolFacts[]): MetricFamily {
   const samples = hosts.flatMap((host) => {
     if (host.figures === undefined) return [];
-    return cellsOf(host, pools).map(({ ippool, node, figures }) => ({
+    return [...cellsOf(host, pools), outsideOf(host, pools)].map(({ ippool, node, figures }) => ({
       labels: { ippool, node },
       value: figures.reclaimed,
     }));
@@ -156,7 +164,7 @@ function nodeFamilies(hosts: readonly HostFacts[], pools: readonly PoolFacts[]):
   };
   const total = (host: HostFacts, field: keyof HostPoolFigures) =>
     sum(
-      cellsOf(host, pools).map(({ figures }) => figures),
+      [...cellsOf(host, pools), outsideOf(host, pools)].map(({ figures }) => figures),
       field,
     );
   const unowned = pools.reduce((blocks, { usage }) => blocks + usage.blocksUnowned, 0);

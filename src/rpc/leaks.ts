@@ -107,7 +107,7 @@ export interface HostLeakFigures {
   /** Allocations that nobody can judge, by kind. */
   readonly unauditable: Readonly<Partial<Record<LeakKind, number>>>;
   readonly report: ReportStateView;
-  /** By pool; a pool that is gone drops out. */
+  /** By pool; what is left of pools that are gone is under the empty name. */
   readonly pools: Readonly<Record<string, HostPoolFigures>>;
   readonly isGone: boolean;
   /** The last failure of an audit, as a word; never an address or an attribute. */

@@ -172,6 +172,36 @@ describe("the metrics", () => {
     expect(samples["ipam_allocations_in_use{ippool=no_ippool,node=a}"]).toBe("0");
   });
 
+  it("tell all of what is left of pools that are gone, as the host or we have heard of it", async () => {
+    const left = { allocated: 1, borrowed: 1, blocks: 2, candidates: 1, reclaimed: 5 };
+    const counts = { candidates: 2, confirmed: 0, held: 0 };
+    const hosts = [
+      { host: "a", figures: figures({ blue: { blocks: 1 }, gone: left, "": left }, { counts }) },
+    ];
+    const samples = await scrape({ pools: ["blue"], hosts });
+    const at = (name: string, node = "a") => samples[`${name}{ippool=no_ippool,node=${node}}`];
+    expect(at("ipam_allocations_in_use")).toBe("2");
+    expect(at("ipam_allocations_borrowed")).toBe("2");
+    expect(at("ipam_allocations_gc_candidates")).toBe("2");
+    expect(at("ipam_blocks")).toBe("4");
+    // The counter of a pool goes with it, and moves to no other.
+    expect(at("ipam_allocations_gc_reclamations")).toBe("5");
+    expect(samples["ipam_blocks_per_node{node=a}"]).toBe("5");
+    expect(samples["ipam_allocations_borrowed_per_node{node=a}"]).toBe("2");
+    const sums = await scrape({ pools: ["blue"], hosts }, "?perHost=false");
+    expect(sums["ipam_blocks{ippool=no_ippool}"]).toBe("4");
+  });
+
+  it("are 0 for what is in no pool, everywhere", async () => {
+    const samples = await scrape(world);
+    for (const name of ["allocations_borrowed", "allocations_gc_candidates", "blocks"]) {
+      for (const node of ["a", "b", "c"]) {
+        expect(samples[`ipam_${name}{ippool=no_ippool,node=${node}}`]).toBe("0");
+      }
+    }
+    expect(samples["ipam_allocations_gc_reclamations{ippool=no_ippool,node=a}"]).toBe("0");
+  });
+
   it("lose the samples of a pool and of a host that went", async () => {
     const hosts = world.hosts.map((one) =>
       one.host === "a" ? { host: "a", registered: false, figures: figures({}) } : one,

@@ -1,0 +1,49 @@
+/** What a Host tells of its audits by pool: what is left of pools that are gone, and what goes with them. */
+import { expect, test } from "vitest";
+import { figuresOf } from "../../../durable-objects/host-audit-figures.ts";
+import { subjectOf } from "../../core/leak-facts.ts";
+
+const ROW = {
+  ...{ address: "10.0.0.1", touch: 7, block: "10.0.0.0/26", handle: "h", kind: "workload" },
+  ...{ firstAbsentAt: 1, lastAbsentAt: 1, absences: 1, state: "candidate", marks: [] },
+} as const;
+
+/** A host that owns a block of one pool, and holds an address in a block of another. */
+function told(pools: readonly string[] | undefined) {
+  const holding = (block: string, pool: string | undefined, owner: string) => ({
+    block,
+    subjects: [],
+    answer: { own: 1, owner, ...(pool === undefined ? {} : { pool: { name: pool, incarnation: 1 } }) },
+  });
+  const facts = {
+    host: "h",
+    auditedAt: 1,
+    holdings: [holding("a", "red", "h"), holding("b", "blue", "other"), holding("c", undefined, "h")],
+    judged: [],
+    rows: [{ suspicion: ROW, subject: subjectOf(), pool: "blue" }],
+    report: { state: "never", workloads: 0 },
+    hasKubernetes: false,
+    reclaimed: new Map([
+      ["red", 3],
+      ["blue", 4],
+      ["", 5],
+    ]),
+    ...(pools === undefined ? {} : { pools: new Set(pools) }),
+    isGone: false,
+  };
+  return figuresOf(facts as never).pools;
+}
+
+const NONE = { allocated: 0, borrowed: 0, blocks: 0, candidates: 0, reclaimed: 0 };
+
+test("what is left of a pool that is gone is told as in no pool, but for what it counted", () => {
+  expect(told(["red"])).toEqual({
+    red: { ...NONE, allocated: 1, blocks: 1, reclaimed: 3 },
+    "": { allocated: 2, borrowed: 1, blocks: 1, candidates: 1, reclaimed: 5 },
+  });
+});
+
+test("while it is not known which pools there are, none counts as gone", () => {
+  expect(Object.keys(told(undefined)).toSorted()).toEqual(["", "blue", "red"]);
+  expect(told(undefined)).toMatchObject({ blue: { borrowed: 1, candidates: 1, reclaimed: 4 } });
+});
