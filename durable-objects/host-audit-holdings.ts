@@ -52,6 +52,15 @@ export class HostHoldings {
     this.#touched.add(block);
   }
 
+  /** The block has released these: they are not counted any more, even before it is read again. */
+  released(block: string, addresses: ReadonlySet<string>): void {
+    const holding = this.#known.get(block);
+    if (holding === undefined) return;
+    const subjects = holding.subjects.filter(({ address }) => !addresses.has(address));
+    const own = holding.answer.own - (holding.subjects.length - subjects.length);
+    this.#known.set(block, { ...holding, subjects, answer: { ...holding.answer, own } });
+  }
+
   /** Whether a reading still tells what the host holds there; what others do in the block does not matter. */
   isGood(block: string): boolean {
     const holding = this.#known.get(block);

@@ -158,7 +158,9 @@ export class HostRelease {
       const byPool = Map.groupBy(released, ({ block }) => poolOf(block));
       for (const [pool, ofPool] of byPool) countReclaimed(store, pool, ofPool.length);
     });
-    return new Set(released.map(({ address }) => address));
+    const addresses = new Set(released.map(({ address }) => address));
+    for (const { block } of released) this.#holdings.released(block, addresses);
+    return addresses;
   }
 }
 
