@@ -6,7 +6,7 @@ import { isMigrating } from "../../src/core/leak-blocks.ts";
 import type { Suspicion } from "../../src/core/leak-ledger.ts";
 import { changeWorld } from "./leak-case-steps.ts";
 import { LeakCollector, type Pass } from "./leak-collector.ts";
-import type { LeakDeviation } from "./leak-deviations.ts";
+import { continued, type LeakDeviation } from "./leak-deviations.ts";
 import type { Expectation, Given, LeakCase, StepGiven } from "./leak-vocabulary.ts";
 import { LeakWorld } from "./leak-world.ts";
 
@@ -29,7 +29,7 @@ export function runLeakCase(one: LeakCase, entry: LeakDeviation | undefined): Ca
   if (asWritten.faults.length === 0) {
     return { kind: "fail", text: `${one.id}: the table has an entry, and the case passes without it` };
   }
-  return ended(one, attempt(one, entry), "differs");
+  return ended(one, attempt(continued(one, entry), entry), "differs");
 }
 
 interface Attempt {

@@ -13,6 +13,8 @@ export interface Look {
   readonly confirmed: readonly string[];
   /** By block; `undefined` for one without owner. */
   readonly owners: ReadonlyMap<string, string | undefined>;
+  /** The pool of each block. */
+  readonly pools: Readonly<Record<string, string>>;
   readonly isPaused: boolean;
 }
 
@@ -29,6 +31,7 @@ export async function look(service: CaseService): Promise<Look & { readonly leak
     (await service.all(`/v1/allocations?state=${state}`)).map(({ address }) => String(address));
   const blocks = (await service.all("/v1/blocks")) as {
     cidr: string;
+    pool: string;
     affinity?: { name: string };
   }[];
   const { paused } = await service.must("GET", "/v1/gc");
@@ -41,6 +44,7 @@ export async function look(service: CaseService): Promise<Look & { readonly leak
     candidates: of("candidate"),
     confirmed: of("confirmed", "held"),
     owners: new Map(blocks.map(({ cidr, affinity }) => [cidr, affinity?.name])),
+    pools: Object.fromEntries(blocks.map(({ cidr, pool }) => [cidr, pool])),
     isPaused: paused === true,
   };
 }

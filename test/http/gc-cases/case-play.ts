@@ -28,6 +28,7 @@ const NOTHING: Look = {
   candidates: [],
   confirmed: [],
   owners: new Map(),
+  pools: {},
   isPaused: false,
 };
 
@@ -115,6 +116,11 @@ class Scene {
         return await this.#release(String(step.ip));
       case "set_config":
         return await make.configure(this.#service, step.config as Given["config"]);
+      case "pool_delete":
+        await this.#service.must("DELETE", `/v1/pools/${name}`);
+        return;
+      case "pool_put":
+        return await this.#putPool(step.pool as make.PoolGiven);
       case "fail_lookup":
       case "pod_put":
       case "pod_delete":
@@ -137,6 +143,12 @@ class Scene {
     const pool = { cidr: block.cidr, blockSize: Number(block.cidr.split("/")[1]) };
     await this.#service.must("PUT", `/v1/pools/later-${this.#world.blocks.size}`, pool);
     await make.claim(this.#service, block);
+  }
+
+  /** A pool over one that drains is refused: then there is none. */
+  async #putPool({ name, cidr }: make.PoolGiven): Promise<void> {
+    const { status, text } = await this.#service.send("PUT", `/v1/pools/${name}`, { cidr });
+    if (status >= 300 && status !== 409) throw new Error(`PUT ${name}: ${status} ${text}`);
   }
 
   async #putAllocation(one: AllocationGiven): Promise<void> {
@@ -178,7 +190,7 @@ class Scene {
     const blocks = { blocks_left: [...now.owners.keys()], blocks_left_count: now.owners.size };
     const metrics = step.expect.metrics === undefined ? [] : await this.#metrics(step);
     const seen = { ...held, ...blocks, ...Object.fromEntries(metrics) };
-    const all = { ...seen, allocated: now.allocated, cooling: now.cooling };
+    const all = { ...seen, allocated: now.allocated, cooling: now.cooling, pool_of: now.pools };
     return step.op === "sync" ? { ...all, ...(await this.#done(now)) } : all;
   }
 
