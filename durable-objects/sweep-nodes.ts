@@ -12,6 +12,10 @@ import type { SweepState, Tour } from "./sweep-state.ts";
 
 /** How often a list begins anew in one sweep before it is left to the next. */
 const ANEW_MAX = 3;
+/** Pages of one list: 100,000 nodes. Why: a server that ignores where to go on would be listed for ever. */
+const PAGES_MAX = 200;
+/** Characters of the names of a page and of the place after it: a row takes no more than 2 MB. */
+const PAGE_CHARACTERS_MAX = 500_000;
 /** Steps of a call that a look at the cluster may take: it has time limits of its own. */
 const LOOK_STEPS = 8;
 
@@ -43,9 +47,9 @@ export class SweepNodes {
   keep(tour: Tour, page: NodesPage | undefined, askedAt: number): Tour {
     const { after, list = { takenAt: askedAt, pages: 0, begunAnew: 0 }, ...rest } = tour;
     const hosts: Tour = { ...rest, phase: "hosts" };
-    if (page === undefined || page.kind === "unreadable") {
-      const why = page === undefined ? "no answer" : page.what;
-      this.#state.put("fault", { at: askedAt, what: `nodes of the cluster: ${why}` });
+    const fault = faultOf(page, list.pages);
+    if (page === undefined || page.kind === "unreadable" || fault !== undefined) {
+      this.#state.put("fault", { at: askedAt, what: `nodes of the cluster: ${fault}` });
       return hosts;
     }
     if (page.kind === "expired") {
@@ -86,6 +90,16 @@ export class SweepNodes {
       ...(isUnreadable ? { isUnreadable } : {}),
     };
   }
+}
+
+/** Why a page is not taken over; undefined: it is, or the list begins anew. */
+function faultOf(page: NodesPage | undefined, pages: number): string | undefined {
+  if (page === undefined) return "no answer";
+  if (page.kind === "unreadable") return page.what;
+  if (page.kind === "expired") return undefined;
+  if (pages >= PAGES_MAX) return "too many pages";
+  const characters = page.names.reduce((sum, name) => sum + name.length, page.next?.length ?? 0);
+  return characters > PAGE_CHARACTERS_MAX ? "answer too large" : undefined;
 }
 
 async function directly(cluster: ClusterSource, host: string, calls: CheckCalls): Promise<NodeLook> {

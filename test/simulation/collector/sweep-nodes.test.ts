@@ -134,6 +134,13 @@ describe("a list of nodes", () => {
     "cannot be read": () => ({ kind: "unreadable", what: "forbidden: needs list nodes" }),
     "breaks off": (cursor, usual) => (cursor === undefined ? usual : { kind: "unreadable", what: "cut off" }),
     "expires for ever": (cursor, usual) => (cursor === undefined ? usual : { kind: "expired" }),
+    "never ends": () => ({ kind: "page", names: ["h0001"], next: "3" }),
+    "is larger than a row can be": () => ({ kind: "page", names: Array(10_000).fill("n".repeat(253)) }),
+    "goes on at a place that no row can hold": () => ({
+      kind: "page",
+      names: [],
+      next: "p".repeat(3_000_000),
+    }),
   };
   for (const [how, page] of Object.entries(cut)) {
     test(`I11: that ${how} makes no node missing, and the sweep goes on`, async () => {
@@ -148,6 +155,7 @@ describe("a list of nodes", () => {
       const { lastError, state } = await stage.gc();
       expect(state).toBe("idle");
       if (how === "cannot be read") expect(lastError?.what).toContain("forbidden: needs list nodes");
+      if (how === "never ends") expect(lastError?.what).toContain("too many pages");
       cluster.page = undefined;
       expect((await swept()).h0000?.missingSince).toBeGreaterThan(0);
     });
