@@ -83,17 +83,17 @@ export const ENDS_AS_WRITTEN: Readonly<Record<string, string>> = {
   "gc-vm-005": "the grace says how long, not whether: pausing the collector is what covers machines too",
 };
 
-/** Cases that are not the judgement's, by the start of their names, and who answers them. */
+/** Cases that are not the collector's judgement of a host, by the start of their names, and who answers them. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
-  "gc-seq-005": "what a block answers to a guarded release: block-release.ts",
-  "gc-seq-006": "what a block answers to a guarded release: block-release.ts",
-  "gc-metric-001": "series of the sweep",
-  "gc-pool-001": "a block names its pool itself",
-  "gc-retry-001": "when a pass is repeated: the alarm of the object that drives it",
-  "lb-": "addresses of load balancers: the owner of virtual blocks",
-  "hgc-": "the handle index is arbitrated and mended from blocks: key-restore.ts, check.ts",
-  "rec-": "an empty block that another host takes: the conformance cases of the allocation core",
-  "fl-claim-": "a program that moves a cluster from another network",
-  "fl-order-": "a program that moves a cluster from another network",
-  "fl-blocksize-": "a program that moves a cluster from another network",
+  "gc-seq-005": "what a block answers to a guarded release: leak-index-cases.test.ts, and over HTTP",
+  "gc-seq-006": "what a block answers to a guarded release: leak-index-cases.test.ts, and over HTTP",
+  "gc-metric-001": "series are made of what hosts told: over HTTP",
+  "gc-pool-001": "a block names its pool itself, and drains with it: gc-metric-006 over HTTP",
+  "gc-retry-001": "the one alarm of a Host goes on with what is left, at fixed times: host-budget.test.ts",
+  "lb-": "nobody here: no operation of this service assigns addresses to services by itself",
+  "hgc-": "the handle index is mended from the blocks: leak-index-cases.test.ts",
+  "rec-": "an empty block that another host takes: over HTTP",
+  "fl-claim-": "nobody here: a program that moves a cluster from another network",
+  "fl-order-": "nobody here: a program that moves a cluster from another network",
+  "fl-blocksize-": "nobody here: a program that moves a cluster from another network",
 };
