@@ -1,0 +1,79 @@
+/**
+ * A load on a peer from processes of their own, and the check of what it left.
+ * May import: the client, the peers. Rule: no figure is given for a run whose allocations are wrong.
+ */
+import { spawn } from "node:child_process";
+import { hostNames, type Load, type LoadOptions } from "./client.ts";
+import { faultsOf, type Peer } from "./peer.ts";
+
+const CLIENT = new URL("client.ts", import.meta.url).pathname;
+
+/** Shape: `processes` share the clients; one if it is absent. */
+export type PeerLoadOptions = Omit<LoadOptions, "peer" | "endpoint" | "name"> & {
+  readonly processes?: number;
+};
+
+/** Of all processes together, with what the database took of the processors. */
+export interface PeerLoad extends Load {
+  /** Units: shares of one core, over the warm-up and the run. */
+  readonly serverShare: number;
+}
+
+let runs = 0;
+
+/** Empties the peer, runs the load, and checks every allocation. Rejects: what is wrong, in words. */
+export async function loadPeer(peer: Peer, options: PeerLoadOptions): Promise<PeerLoad> {
+  const { processes = 1, clients } = options;
+  await peer.reset(hostNames(options.hosts));
+  runs += 1;
+  const [startedAt, before] = [performance.now(), peer.processorSeconds()];
+  const loads = await Promise.all(
+    Array.from({ length: processes }, (_, position) =>
+      runClient({
+        ...options,
+        peer: peer.name,
+        endpoint: peer.endpoint,
+        name: `run-${runs}.${position}`,
+        clients: Math.floor((clients + position) / processes),
+      }),
+    ),
+  );
+  const share = ((peer.processorSeconds() - before) * 1000) / (performance.now() - startedAt);
+  const all = { ...merged(loads), serverShare: share };
+  const faults = faultsOf(await peer.list(), all.held);
+  if (all.failed > 0) faults.push(`${all.failed} failed, the first one: ${all.failure}`);
+  if (faults.length > 0) throw new Error(`${peer.name}: ${faults.join("; ")}`);
+  return all;
+}
+
+function merged(loads: readonly Load[]): Load {
+  const sum = (of: (load: Load) => number): number => loads.reduce((total, load) => total + of(load), 0);
+  const failure = loads.find((load) => load.failure !== undefined)?.failure;
+  return {
+    requests: sum(({ requests }) => requests),
+    failed: sum(({ failed }) => failed),
+    perSecond: sum(({ perSecond }) => perSecond),
+    p50: sum(({ p50 }) => p50) / loads.length,
+    p99: Math.max(...loads.map(({ p99 }) => p99)),
+    cpuShare: sum(({ cpuShare }) => cpuShare),
+    retries: sum(({ retries }) => retries),
+    held: sum(({ held }) => held),
+    ...(failure === undefined ? {} : { failure }),
+  };
+}
+
+function runClient(options: LoadOptions): Promise<Load> {
+  return new Promise((settle, fail) => {
+    const parameters = [CLIENT, JSON.stringify(options)];
+    const child = spawn(process.execPath, parameters, { stdio: ["ignore", "pipe", "inherit"] });
+    let printed = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      printed += text;
+    });
+    child.once("error", fail);
+    child.once("close", (code) => {
+      if (code === 0) settle(JSON.parse(printed));
+      else fail(new Error(`the load on ${options.peer} ended with ${code}`));
+    });
+  });
+}
