@@ -1,14 +1,14 @@
 /**
- * The composition root of the benchmark: the deployed service plus two routes to compare with.
- * May import: everything. Rule: it is never part of what is deployed.
+ * The composition root of the benchmark: the deployed service, routes to compare with, and what objects counted.
+ * May import: everything. Rule: it is never part of what is deployed; nothing of it is in a timed request.
  */
 import { Hono } from "hono";
 import { productionRuntime } from "../durable-objects/production.ts";
 import { refusalOf } from "../durable-objects/refusal.ts";
-import { SweepObject as DeployedSweep } from "../durable-objects/sweep.ts";
+import type { Counters } from "../durable-objects/storage/store.ts";
 import { ok, type Result } from "../src/core/result.ts";
 import { createFetch } from "../src/http/worker.ts";
-import service from "../src/index.ts";
+import service, * as deployed from "../src/index.ts";
 import type { HostAllocateAnswer, HostAllocateRequest, HostPort } from "../src/rpc/host.ts";
 
 /** What a Host answers, so that the service can be measured without one. */
@@ -22,22 +22,87 @@ function canned({ host, handle, key }: HostAllocateRequest): Result<HostAllocate
   return ok({ addresses: [placed], shortfall: [], replayed: false, reused: false });
 }
 
-export { BlockObject, ClusterObject, HandleIndexObject, HostObject, PoolObject } from "../src/index.ts";
+interface Counting {
+  counters(): Counters | Promise<Counters>;
+}
+
+/** Each instance, by its place: what it counts is read without a call to it. */
+const living = new Map<string, Counting>();
+/** Durable writes of the floor, which are counted here. */
+let bumps = 0;
+
+function remember(kind: string, ctx: DurableObjectState, object: Counting): void {
+  living.set(`${kind} ${ctx.id}`, object);
+}
+
+export class BlockObject extends deployed.BlockObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    remember("block", ctx, this);
+  }
+}
+
+export class ClusterObject extends deployed.ClusterObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    remember("cluster", ctx, this);
+  }
+}
+
+export class HandleIndexObject extends deployed.HandleIndexObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    remember("handleIndex", ctx, this);
+  }
+}
+
+export class HostObject extends deployed.HostObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    remember("host", ctx, this);
+  }
+}
+
+export class PoolObject extends deployed.PoolObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    remember("pool", ctx, this);
+  }
+}
 
 /** One durable write in one object: the floor under every request that must not be lost. */
-export class SweepObject extends DeployedSweep {
+export class SweepObject extends deployed.SweepObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    remember("sweep", ctx, this);
+  }
+
   async allocate(request: HostAllocateRequest): Promise<Result<HostAllocateAnswer, never>> {
     return canned(request);
   }
 
   async bump(): Promise<number> {
     const { sql } = this.ctx.storage;
+    bumps += 1;
     return this.ctx.storage.transactionSync(() => {
       sql.exec("CREATE TABLE IF NOT EXISTS bench (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT");
       sql.exec("INSERT INTO bench VALUES (1, 1) ON CONFLICT DO UPDATE SET n = n + 1");
       return Number(sql.exec("SELECT n FROM bench").one().n);
     });
   }
+}
+
+/** What all objects of the process did since it started. */
+async function counted() {
+  const sums = { calls: bumps, commits: bumps, rowsWritten: bumps, rowsRead: bumps };
+  for (const object of living.values()) {
+    const { calls, ...rest } = await object.counters();
+    for (const count of Object.values(calls)) sums.calls += count;
+    sums.commits += rest.commits;
+    sums.rowsWritten += rest.rowsWritten;
+    sums.rowsRead += rest.rowsRead;
+  }
+  return { ...sums, objects: living.size };
 }
 
 /** The service with a Host that answers at once: in the same isolate, or one object call away. */
@@ -61,6 +126,7 @@ const routes = new Hono<{ Bindings: BenchEnv }>()
     const { SWEEP } = c.env;
     return c.json({ n: await SWEEP.get(SWEEP.idFromName(c.req.param("name"))).bump() });
   })
+  .get("/bench/counters", async (c) => c.json(await counted()))
   .post("/bench/no-call/*", (c) => withoutCalls(asAllocation(c.req.raw), c.env, c.executionCtx))
   .post("/bench/one-call/*", (c) => withOneCall(asAllocation(c.req.raw), c.env, c.executionCtx));
 
@@ -70,6 +136,8 @@ function asAllocation(request: Request): Request {
 
 export default {
   async fetch(request, env, ctx) {
+    // Nothing read, nothing parsed: what the load is compared with.
+    if (request.url.endsWith("/bench/bare")) return new Response("ok");
     const isOwn = request.url.includes("/bench/");
     return isOwn
       ? await routes.fetch(request, env, ctx)

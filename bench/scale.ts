@@ -3,10 +3,11 @@
  * May import: the other files here. Each time stands beside one in a small empty pool,
  * taken in turn with it: only these ratios are worth keeping.
  */
-import { median, type Target } from "./load.ts";
+import { median } from "./generator/fleet.ts";
 import { measureMemory } from "./memory.ts";
 import { withService } from "./service.ts";
 import { type Column, head, line, Progress } from "./table.ts";
+import { inLots, type Target } from "./target.ts";
 
 const SIZES = (process.env.BENCH_BLOCKS ?? "1,64,1024,4096").split(",").map(Number);
 const LEVELS = [
@@ -35,10 +36,11 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** Prints times and memory, each with a service of its own. */
-export async function benchScale(): Promise<void> {
-  await withService((target) => new Scale(target).run());
+export async function benchScale(): Promise<boolean> {
+  await withService(({ target }) => new Scale(target).run());
   console.log();
   await withService(measureMemory);
+  return true;
 }
 
 /** A subject's median beside that of the pool of one empty block. Units: milliseconds. */
@@ -121,15 +123,11 @@ class Scale {
   }
 
   async #fillTo(size: number, blocks: number, wanted: number): Promise<number> {
-    let claimed = blocks;
-    const client = async (): Promise<void> => {
-      while (claimed < wanted) {
-        claimed += 1;
-        await this.#claim(poolOf(size));
-      }
-    };
-    await Promise.all(Array.from({ length: FILLING_CLIENTS }, client));
-    return claimed;
+    const missing = Math.max(0, wanted - blocks);
+    await inLots(missing, FILLING_CLIENTS, async () => {
+      await this.#claim(poolOf(size));
+    });
+    return blocks + missing;
   }
 
   /** The prober's own block is as full as the pool, with two addresses left at least. */
@@ -140,8 +138,8 @@ class Scale {
   }
 
   async #held(size: number): Promise<{ items: number }> {
-    const { text } = await this.#target.send("GET", `/v1/allocations?host=${proberOf(size)}&limit=1000`);
-    return { items: (JSON.parse(text) as { items: unknown[] }).items.length };
+    const path = `/v1/allocations?host=${proberOf(size)}&limit=1000`;
+    return { items: (await this.#target.ask<{ items: unknown[] }>("GET", path)).items.length };
   }
 
   async #timeOne(size: number): Promise<Compared> {

@@ -3,6 +3,9 @@
  * May import: Node. Rule: what goes on is told on the standard error, so that a table can be kept.
  */
 
+/** Whether tables are printed as those of a document. */
+const isMarkdown = process.env.BENCH_MARKDOWN === "1" || process.argv.includes("--markdown");
+
 /** Text stands left, numbers stand right. Shape: `digits` after the point; absent: as it is. */
 export interface Column {
   readonly title: string;
@@ -10,19 +13,29 @@ export interface Column {
   readonly digits?: number;
 }
 
+export type Value = string | number | undefined;
+
 /** The line of titles. */
 export function head(columns: readonly Column[]): string {
-  return columns.map(({ title, ...column }) => cell(column, title, isText(column))).join(" ");
+  const cells = columns.map(({ title, ...column }) => cell(column, title, isText(column)));
+  if (!isMarkdown) return cells.join(" ");
+  const rule = columns.map((column) => (isText(column) ? "---" : "--:"));
+  return `${row(cells)}\n${row(rule)}`;
 }
 
-/** One line of values; an absent one was not measured. */
-export function line(columns: readonly Column[], values: readonly (string | number | undefined)[]): string {
+/** One line of values; an absent one, and what is not a number, was not measured. */
+export function line(columns: readonly Column[], values: readonly Value[]): string {
   const cells = columns.map((column, index) => {
     const value = values[index];
-    const text = typeof value === "number" ? value.toFixed(column.digits ?? 0) : (value ?? "–");
+    const isNumber = typeof value === "number" && !Number.isNaN(value);
+    const text = isNumber ? value.toFixed(column.digits ?? 0) : typeof value === "string" ? value : "–";
     return cell(column, text, isText(column));
   });
-  return cells.join(" ").trimEnd();
+  return isMarkdown ? row(cells) : cells.join(" ").trimEnd();
+}
+
+function row(cells: readonly string[]): string {
+  return `| ${cells.map((text) => text.trim()).join(" | ")} |`;
 }
 
 function isText({ digits }: Pick<Column, "digits">): boolean {

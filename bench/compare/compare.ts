@@ -1,0 +1,203 @@
+/**
+ * The whole comparison: starts the services, prepares, runs all lines in turn round by round, tells the result.
+ * May import: the files here. Rule: what fails is said, is no result, and makes the run fail.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { Fleet } from "../generator/fleet.ts";
+import { describeMachine, machineText } from "../machine.ts";
+import { type Service, startService } from "../service.ts";
+import { Progress } from "../table.ts";
+import { bareRate, type Contender, SubjectContender } from "./contender.ts";
+import type { Line } from "./line.ts";
+import { MAIN_SCENE, MAIN_SUBJECTS } from "./main-subjects.ts";
+import { COOLING_SCENE, HELD_SCENE, OTHER_SUBJECTS, SIZES_SCENE } from "./other-subjects.ts";
+import { startPeers } from "./peers.ts";
+import type { Scene, SceneName, Stage, Subject } from "./subject.ts";
+import { aloneTable, ratiosTable, targetsTable, timesTable } from "./tables.ts";
+import { targetsOf } from "./targets.ts";
+
+export interface Options {
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Of the first run of each subject, in which the server compiles its code. */
+  readonly warmUpSeconds: number;
+  readonly processes: number;
+  /** Parts of the ids that are wanted; empty: all. */
+  readonly wanted: readonly string[];
+  /** Where the JSON goes. */
+  readonly file: string;
+}
+
+export const SUBJECTS: readonly Subject[] = [...MAIN_SUBJECTS, ...OTHER_SUBJECTS];
+
+const SCENES: Readonly<Record<SceneName, Scene>> = {
+  main: MAIN_SCENE,
+  held: HELD_SCENE,
+  cooling: COOLING_SCENE,
+  sizes: SIZES_SCENE,
+};
+
+interface Memory {
+  readonly scene: SceneName;
+  /** MiB of workerd when it had started, when all was prepared, and at the end. */
+  readonly started: number;
+  prepared: number;
+  ended: number;
+}
+
+/** Runs the comparison. Returns: whether every line is a result. */
+export async function compare(options: Options, subjects = SUBJECTS): Promise<boolean> {
+  return await new Comparison(options, subjects).run();
+}
+
+class Comparison {
+  readonly #options: Options;
+  readonly #subjects: readonly Subject[];
+  readonly #fleet: Fleet;
+  readonly #services: Service[] = [];
+  readonly #contenders: Contender[] = [];
+  readonly #memory: Memory[] = [];
+
+  constructor(options: Options, subjects: readonly Subject[]) {
+    this.#options = options;
+    this.#subjects = subjects.filter(({ id }) => this.#isWanted(id));
+    this.#fleet = new Fleet(options.processes);
+  }
+
+  async run(): Promise<boolean> {
+    const machine = describeMachine();
+    const beganAt = performance.now();
+    try {
+      for (const scene of Object.keys(SCENES) as SceneName[]) await this.#prepare(scene);
+      const peers = await startPeers((id) => this.#isWanted(id));
+      try {
+        this.#contenders.push(...peers.contenders);
+        if (this.#contenders.length === 0) throw new Error(`there is no subject ${this.#options.wanted}`);
+        const load = await this.#checkLoad();
+        await this.#measure();
+        const minutes = (performance.now() - beganAt) / 60_000;
+        const { rounds, seconds, processes } = this.#options;
+        console.log(`\n${machineText(machine)}`);
+        console.log(`${rounds} rounds of ${seconds} s, all lines in turn; ${minutes.toFixed(1)} minutes\n`);
+        const lines = this.#contenders.map(({ line }) => line);
+        print(lines, this.#memory, [...load, ...peers.skipped]);
+        const result = { machine, rounds, seconds, processes, memory: this.#memory, lines };
+        this.#write({ ...result, load, skipped: peers.skipped, targets: targetsOf(lines) });
+        return lines.every(({ fault }) => fault === undefined);
+      } finally {
+        await peers.close();
+      }
+    } finally {
+      this.#fleet.close();
+      for (const service of this.#services) await service.stop();
+    }
+  }
+
+  #isWanted(id: string): boolean {
+    const { wanted } = this.#options;
+    return wanted.length === 0 || wanted.includes(id);
+  }
+
+  /** Starts the service of a scene, and prepares it and its subjects. */
+  async #prepare(scene: SceneName): Promise<void> {
+    const subjects = this.#subjects.filter((subject) => subject.scene === scene);
+    if (subjects.length === 0) return;
+    const service = await startService();
+    this.#services.push(service);
+    const memory = { scene, started: service.memory(), prepared: Number.NaN, ended: Number.NaN };
+    const stage: Stage = {
+      service,
+      fleet: this.#fleet,
+      progress: (what, total) => {
+        const progress = new Progress(what, total);
+        return (done) => progress.show(done);
+      },
+    };
+    await SCENES[scene].prepare(stage);
+    for (const subject of subjects) await subject.prepare?.(stage);
+    this.#memory.push({ ...memory, prepared: service.memory() });
+    const given = new Set<string>();
+    for (const subject of subjects) {
+      for (const clients of subject.clients) {
+        this.#contenders.push(new SubjectContender(subject, clients, stage, given));
+      }
+    }
+  }
+
+  /** Shows whether the load is the limit. */
+  async #checkLoad(): Promise<string[]> {
+    const [service] = this.#services;
+    if (service === undefined) return [];
+    const two = new Fleet(2);
+    const seconds = Math.max(1, this.#options.seconds);
+    const { url } = service.target;
+    try {
+      await bareRate(two, url, 64, seconds);
+      await bareRate(this.#fleet, url, 64, seconds);
+      const both = await bareRate(two, url, 64, seconds);
+      const one = await bareRate(this.#fleet, url, 64, seconds);
+      const told = (rate: number, share: number) =>
+        `${rate.toFixed(0)}/s (${(share * 100).toFixed(0)} % of a core each)`;
+      const [first, second] = [told(one.perSecond, one.share), told(both.perSecond, both.share)];
+      return [`A Worker that answers "ok": ${first}; by two processes: ${second}.`];
+    } finally {
+      two.close();
+    }
+  }
+
+  async #measure(): Promise<void> {
+    const { rounds, seconds, warmUpSeconds } = this.#options;
+    const progress = new Progress("measuring", (rounds + 2) * this.#contenders.length);
+    let done = 0;
+    const all = async (step: (contender: Contender) => Promise<void> | undefined): Promise<void> => {
+      for (const contender of this.#contenders) {
+        // A line that failed once is not measured on.
+        if (contender.line.fault === undefined) {
+          await step(contender)?.catch((error: unknown) => {
+            contender.line.fault ??= String(error);
+          });
+        }
+        done += 1;
+        progress.show(done);
+      }
+    };
+    await all((contender) => contender.warmUp(warmUpSeconds));
+    await all((contender) => (contender.line.clients === 1 ? contender.count?.() : undefined));
+    for (let round = 0; round < rounds; round += 1) await all((contender) => contender.round(seconds));
+    for (const [index, service] of this.#services.entries()) {
+      const memory = this.#memory[index];
+      if (memory !== undefined) memory.ended = service.memory();
+    }
+  }
+
+  #write(result: object): void {
+    mkdirSync(dirname(this.#options.file), { recursive: true });
+    writeFileSync(this.#options.file, `${JSON.stringify(result, null, 2)}\n`);
+  }
+}
+
+function print(lines: readonly Line[], memory: readonly Memory[], notes: readonly string[]): void {
+  console.log("Rates and times: medians of the rounds. CPU: of the server for one operation.");
+  console.log("Load: the share of a core that the busiest process of the load took.\n");
+  console.log(timesTable(lines));
+  console.log("\nRatios: medians of those of each round, rates to the no-op's and the durable");
+  console.log("write's, p50 to the durable write's. Calls of objects, commits and rows");
+  console.log("written: all that objects did in the rounds, for one operation.\n");
+  console.log(ratiosTable(lines));
+  console.log("\nOne operation that meets no other, the middle one of nine:\n");
+  console.log(aloneTable(lines));
+  console.log("\nTargets:\n");
+  console.log(targetsTable(targetsOf(lines)));
+  console.log();
+  for (const note of notes) console.log(note);
+  for (const { scene, started, prepared, ended } of memory) {
+    const [first, second, third] = [started, prepared, ended].map((value) => value.toFixed(0));
+    console.log(
+      `Memory of workerd, ${scene}: ${first} MiB at first, ${second} prepared, ${third} at the end.`,
+    );
+  }
+  for (const { name, clients, fault } of lines) {
+    if (fault !== undefined) console.log(`FAILED: ${name}, ${clients} clients: ${fault}`);
+  }
+}
