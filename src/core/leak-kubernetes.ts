@@ -70,7 +70,9 @@ export function kubernetesEvidence(mark: Omit<Mark, "source">, view: ClusterView
     if (kind === "vm") return strongest(namedOwners(subject).map((owner) => answerOfMachine(owner, view)));
     if (kind !== "workload") return "silent";
     if (inUse.has(subject.address)) return "alive";
-    return strongest(namedOwners(subject).map((owner) => ofPod(subject, owner)));
+    const answer = strongest(namedOwners(subject).map((owner) => ofPod(subject, owner)));
+    // Another host got it too, for a pod that the attributes need not name: whom to look for is not known.
+    return subject.usedOn !== undefined && answer !== "alive" ? "silent" : answer;
   };
   return { mark: { ...mark, source: "kubernetes" }, isHostBound: false, says };
 }

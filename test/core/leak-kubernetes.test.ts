@@ -62,6 +62,14 @@ describe("kubernetesEvidence of pods", () => {
     expect(says({ read: new Set(["web/api-0"]) }, subject)).toBe("silent");
   });
 
+  it("I11: knows nothing of an address that another host got too, unless it is seen to live", () => {
+    const subject = subjectOf({ usedOn: "other" });
+    expect(says({}, subject)).toBe("silent");
+    expect(says({ pods: [pod({ addresses: ["10.0.0.2"] })] }, subject)).toBe("silent");
+    expect(says({ pods: [pod()] }, subject)).toBe("alive");
+    expect(says({ pods: [pod({ name: "other" })] }, subject)).toBe("alive");
+  });
+
   it.each<LeakKind>(["tunnel", "load_balancer", "reserved", "external"])(
     "says nothing of kind %s",
     (kind) => {
