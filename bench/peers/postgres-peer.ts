@@ -59,7 +59,10 @@ const LIST = `
   WHERE a.handle IS NOT NULL`;
 
 export function connectPostgres(endpoint: string, connections: number): Allocator {
-  return new PostgresAllocator(new pg.Pool({ ...connectionOf(endpoint), max: connections }));
+  const pool = new pg.Pool({ ...connectionOf(endpoint), max: connections });
+  // An idle connection that breaks is thrown away by the pool; the next request says what is wrong.
+  pool.on("error", () => undefined);
+  return new PostgresAllocator(pool);
 }
 
 class PostgresAllocator implements Allocator {
