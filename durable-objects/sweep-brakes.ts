@@ -3,9 +3,15 @@
  * May import: core, rpc, storage. Rule: a grant is committed before it is answered, and what stops the
  * collector stands in its state until an operator ends it.
  */
-import { rejection } from "../src/core/errors.ts";
 import type { EventDraft } from "../src/core/events.ts";
-import { acknowledge, BRAKE_LIMITS, type Brakes, newBrakes, weigh } from "../src/core/leak-brakes.ts";
+import {
+  acknowledge,
+  BRAKE_LIMITS,
+  type Brakes,
+  newBrakes,
+  notOpen,
+  weigh,
+} from "../src/core/leak-brakes.ts";
 import { err, ok, type Result } from "../src/core/result.ts";
 import type { Author } from "../src/rpc/cluster.ts";
 import type { HostLeakFigures, SweepLeakPort, WeighAnswer } from "../src/rpc/leaks.ts";
@@ -141,10 +147,6 @@ export class SweepBrakes {
       throw failure;
     }
   }
-}
-
-function notOpen() {
-  return rejection("breaker_not_open", { field: "breakerOpenedAt" });
 }
 
 function reasonOf(reason: string | undefined): { readonly reason?: string } {

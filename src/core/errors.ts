@@ -155,7 +155,8 @@ export interface EvidenceByCode {
   incarnation_conflict: { host: string };
   report_out_of_order: { host: string; sequenceNumber: number };
   check_running: { field: string };
-  breaker_not_open: { field: string };
+  /** `openedAt`: when the one opened that is open; absent: none is. `given`: the time that was named. */
+  breaker_not_open: { field: string; openedAt?: number; given?: number };
   revision_mismatch: { revision: number };
   already_exists: { revision: number };
   body_too_large: { limit: number };

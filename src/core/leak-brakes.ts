@@ -126,12 +126,16 @@ export function acknowledge(
   limits: BrakeLimits,
 ): Result<Brakes, Rejection<"breaker_not_open">> {
   const { breaker, allowed, ...rest } = brakes;
-  if (breaker === undefined || breaker.openedAt !== openedAt) {
-    return err(rejection("breaker_not_open", { field: "breakerOpenedAt" }));
-  }
+  if (breaker === undefined) return err(notOpen());
+  if (breaker.openedAt !== openedAt) return err(notOpen({ openedAt: breaker.openedAt, given: openedAt }));
   const { scope, confirmed } = breaker;
   const passes = { addresses: confirmed, until: now + limits.acknowledgedMs };
   return ok({ ...rest, allowed: { ...allowed, [scope]: passes } });
+}
+
+/** Refuses an acknowledgement; `times` where a breaker is open, and opened at another time than was given. */
+export function notOpen(times: { readonly openedAt?: number; readonly given?: number } = {}) {
+  return rejection("breaker_not_open", { field: "breakerOpenedAt", ...times });
 }
 
 /** Fills the bucket, begins a new window, ends what was allowed. A clock that was set back does none of it. */

@@ -125,6 +125,24 @@ describe("a problem", () => {
     expect(problemBody(rejection("in_progress", {}, 7), "r").retry).toBe("same_request");
   });
 
+  it("says at which time the breaker opened that is open, and that none is", () => {
+    const told = (evidence: EvidenceByCode["breaker_not_open"]) =>
+      problemBody(rejection("breaker_not_open", evidence), "r");
+    const field = "breakerOpenedAt";
+    const other = told({ field, openedAt: 1_000, given: 2_000 });
+    expect(other.detail).toContain("opened at 1970-01-01T00:00:01.000Z, not at 1970-01-01T00:00:02.000Z");
+    expect(other.hint).toContain('{"breakerOpenedAt":"1970-01-01T00:00:01.000Z"}');
+    expect(other.evidence).toEqual({ field });
+    expect(told({ field })).toMatchObject({ detail: "The breaker is not open." });
+  });
+
+  it("says how a host that is not there is registered, and when a check of upkeep is", () => {
+    const hint = (refusal: Parameters<typeof problemBody>[0]) => problemBody(refusal, "r").hint;
+    expect(hint(rejection("host_not_found", { host: "node-7" }))).toContain("PUT /v1/hosts/node-7");
+    expect(hint(rejection("check_not_found", { field: "7" }))).toContain("Start a check: POST /v1/checks");
+    expect(hint(rejection("check_not_found", { field: "u1" }))).toContain("Upkeep u1 has not run yet");
+  });
+
   it("names maxBlocksPerHost only where strict affinity lets it be set, or the request set it", () => {
     const refusal = rejection("block_limit_reached", { ...capped });
     const hint = (context: object) => problemBody(refusal, "r", context).hint;

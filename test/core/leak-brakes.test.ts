@@ -109,9 +109,11 @@ describe("acknowledge", () => {
   it("asks for the time at which the breaker opened", () => {
     expect(acknowledge(open, T + 1, T + MINUTE, limits)).toMatchObject({
       ok: false,
-      error: { code: "breaker_not_open" },
+      error: { code: "breaker_not_open", evidence: { openedAt: T, given: T + 1 } },
     });
-    expect(acknowledge(fresh, T, T, limits).ok).toBe(false);
+    const none = acknowledge(fresh, T, T, limits);
+    if (none.ok) throw new Error("acknowledged");
+    expect(none.error.evidence).toEqual({ field: "breakerOpenedAt" });
   });
 
   it("lets pass what was due, no more and not for ever", () => {

@@ -211,7 +211,12 @@ describe("an operator", () => {
     });
     const other = new Date(Date.parse(openedAt) - 1).toISOString();
     const refused = await stage.ops("POST", "/v1/gc/acknowledgements", { breakerOpenedAt: other });
-    expect(refused.body).toMatchObject({ status: 409, code: "breaker_not_open" });
+    expect(refused.body).toMatchObject({
+      status: 409,
+      code: "breaker_not_open",
+      detail: `The breaker is open, and opened at ${openedAt}, not at ${other}.`,
+      hint: expect.stringContaining(`send {"breakerOpenedAt":"${openedAt}"}`),
+    });
     const closed = await expectStatus(
       stage.ops("POST", "/v1/gc/acknowledgements", { breakerOpenedAt: openedAt }),
       200,
@@ -220,7 +225,7 @@ describe("an operator", () => {
     await stage.pass(MINUTE);
     expect((await stage.report("node-2", [])).leaks).toEqual({ candidates: 0, confirmed: 0, held: 0 });
     const again = await stage.ops("POST", "/v1/gc/acknowledgements", { breakerOpenedAt: openedAt });
-    expect(again.body.code).toBe("breaker_not_open");
+    expect(again.body).toMatchObject({ code: "breaker_not_open", detail: "The breaker is not open." });
   });
 
   it("starts a sweep, which meets every host; reports do not grow old between two", async () => {

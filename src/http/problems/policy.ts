@@ -3,6 +3,7 @@
  * May import: core types and row.ts.
  */
 import type { ProblemRows } from "./row.ts";
+import { timeText } from "./row.ts";
 
 type PolicyCode =
   | "pool_overlap"
@@ -69,7 +70,7 @@ export const policyProblems: ProblemRows<PolicyCode> = {
     retry: "no",
     cni: 120,
     meaning: "A report or a registration comes from an incarnation of the host that was replaced.",
-    next: "Stop the older agent, or register the host again with a new incarnation.",
+    next: "See who reports as this host and stop the older agent, or register the host again with a new incarnation.",
     evidence: ["host"],
     detail: ({ host }) => `${host} was registered by a newer incarnation.`,
   },
@@ -98,10 +99,19 @@ export const policyProblems: ProblemRows<PolicyCode> = {
     title: "There is nothing to acknowledge",
     retry: "later",
     cni: 120,
-    meaning: "The leak collector's breaker was to be acknowledged, but it is not open.",
-    next: "Read the collector's state first.",
+    meaning:
+      "The leak collector's breaker was to be acknowledged, but it is not open, or opened at another time than the one named.",
+    next: "Read GET /v1/gc: breaker.open, and breaker.openedAt, which is the time to send.",
     evidence: ["field"],
-    detail: () => "The breaker is not open.",
+    detail: ({ openedAt, given }) => {
+      if (openedAt === undefined) return "The breaker is not open.";
+      const named = given === undefined ? "the time named" : timeText(given);
+      return `The breaker is open, and opened at ${timeText(openedAt)}, not at ${named}.`;
+    },
+    hint: ({ openedAt }) =>
+      openedAt === undefined
+        ? "Nothing waits for an acknowledgement: GET /v1/gc tells the collector's state."
+        : `Look at what was due (GET /v1/leaks), then send {"breakerOpenedAt":"${timeText(openedAt)}"} (breaker.openedAt of GET /v1/gc).`,
   },
   revision_mismatch: {
     status: 412,

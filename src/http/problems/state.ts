@@ -55,8 +55,11 @@ export const stateProblems: ProblemRows<StateCode> = {
   },
   host_not_found: {
     ...missing("host", "/v1/hosts"),
+    next: "Register it, if it should be there: PUT /v1/hosts/{host} with its labels. GET /v1/hosts lists what there is.",
     evidence: ["host"],
     detail: ({ host }) => `There is no host ${host}.`,
+    hint: ({ host }) =>
+      `Register it, if it should be there: PUT /v1/hosts/${host} with its labels. GET /v1/hosts lists what there is.`,
   },
   block_not_found: {
     ...missing("block", "/v1/blocks"),
@@ -65,9 +68,13 @@ export const stateProblems: ProblemRows<StateCode> = {
   },
   check_not_found: {
     ...missing("check", "/v1/checks/{check}"),
-    next: "Start a check: POST /v1/checks answers its id. The last eight are kept.",
+    next: "Start a check: POST /v1/checks answers its id. The last eight are kept, and the last eight of upkeep (u1, u2, …).",
     evidence: ["field"],
     detail: ({ field }) => `There is no check ${field}.`,
+    hint: ({ field }) =>
+      /^u\d+$/.test(field)
+        ? `Upkeep ${field} has not run yet, or is older than the last eight. It runs once a day, for the first time a day after the start; POST /v1/checks starts a check now.`
+        : "Start a check: POST /v1/checks answers its id. The last eight are kept.",
   },
   load_balancer_not_found: {
     ...missing("load balancer", "/v1/allocations?host=virtual:load-balancer"),
