@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { applyChanges, BlockDraft, blockState } from "../../src/core/block.ts";
 import { claim } from "../../src/core/block-affinity.ts";
 import { releaseAddress } from "../../src/core/block-release.ts";
-import { parseCidr } from "../../src/core/cidr.ts";
+import { type Cidr, parseCidr } from "../../src/core/cidr.ts";
 import type { LeakDeviation } from "./leak-deviations.ts";
 import { type Handles, LeakIndex } from "./leak-index.ts";
 import type { LeakCase, StepGiven } from "./leak-vocabulary.ts";
@@ -45,7 +45,7 @@ const DEVIATIONS: Readonly<Record<string, LeakDeviation>> = {
 
 /** Runs a case; gives what is listed after each step. */
 function listedAfter({ given, steps }: LeakCase): Handles[] {
-  const { handles, allocations } = given as {
+  const { handles, allocations } = given as unknown as {
     handles: Handles;
     allocations: { handle: string; block: string }[];
   };
@@ -78,19 +78,13 @@ describe("the cases of the handle index", () => {
 
 describe("the cases of a guarded release", () => {
   const times = { skewMs: 50, untilMs: 2_000, spentKeyMs: 600_000 };
-  const range = parseCidr("10.0.0.0/30");
-  if (!range.ok) throw new Error("no block");
+  const cidr = parsed("10.0.0.0/30");
 
   function claimed() {
-    const draft = new BlockDraft(blockState(undefined, []), range.value, 1_000_000, times);
+    const draft = new BlockDraft(blockState(undefined, []), cidr, 1_000_000, times);
     const target = { block: "10.0.0.0/30", pool: "p", poolCidr: "10.0.0.0/24", incarnation: 0 };
     claim(draft, { ...target, owner: "cnode", epoch: 1, until: 1_000_000, cooldownMs: 0 });
-    return new BlockDraft(
-      applyChanges(blockState(undefined, []), draft.changes()),
-      range.value,
-      1_000_000,
-      times,
-    );
+    return new BlockDraft(applyChanges(blockState(undefined, []), draft.changes()), cidr, 1_000_000, times);
   }
 
   it.each([
@@ -98,7 +92,7 @@ describe("the cases of a guarded release", () => {
     ["gc-seq-005", claimed, { kind: "already_free" }],
     [
       "gc-seq-006",
-      () => new BlockDraft(blockState(undefined, []), range.value, 1_000_000, times),
+      () => new BlockDraft(blockState(undefined, []), cidr, 1_000_000, times),
       { kind: "already_free" },
     ],
   ] as const)("%s: what is not allocated is free already, and nothing changes", (id, draft, wanted) => {
@@ -111,3 +105,9 @@ describe("the cases of a guarded release", () => {
     expect(block.changes().rows ?? []).toEqual([]);
   });
 });
+
+function parsed(text: string): Cidr {
+  const cidr = parseCidr(text);
+  if (!cidr.ok) throw new Error(`no range: ${text}`);
+  return cidr.value;
+}

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ClusterAccess } from "../../src/tools/cluster-access.ts";
 import { type Launched, launch } from "../../src/tools/launch.ts";
 
 export interface ServiceOptions {
@@ -16,6 +17,8 @@ export interface ServiceOptions {
   vars?: Record<string, string>;
   /** The secret IPAM_TOKENS; absent: AUTH_MODE=none. */
   tokens?: string;
+  /** The cluster whose nodes the hosts are; absent: none is asked. */
+  kubernetes?: ClusterAccess;
 }
 
 export interface Service {
@@ -46,6 +49,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       ...(options.entry === undefined ? {} : { entry: options.entry }),
       ...(options.vars === undefined ? {} : { vars: options.vars }),
       ...(options.tokens === undefined ? {} : { tokens: options.tokens }),
+      ...(options.kubernetes === undefined ? {} : { kubernetes: options.kubernetes }),
       onLog: (text) => {
         log = (log + text).slice(-65_536);
       },

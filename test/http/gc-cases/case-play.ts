@@ -5,18 +5,32 @@
 import { changeWorld } from "../../core/leak-case-steps.ts";
 import type { AllocationGiven, BlockGiven, Given, LeakCase, StepGiven } from "../../core/leak-vocabulary.ts";
 import { LeakWorld } from "../../core/leak-world.ts";
-import { CaseAgents } from "./case-agent.ts";
+import { CaseCluster } from "./case-cluster.ts";
 import { type Answers, routable } from "./case-compare.ts";
 import { type Look, look, metricsOf } from "./case-look.ts";
+import { AgentPass, type CasePass, ClusterPass } from "./case-pass.ts";
 import * as make from "./case-seed.ts";
 import { CaseService } from "./case-service.ts";
 
-/** Plays a case to its end; gives what each step brought about. */
+/** Plays a case to its end, by what agents report; gives what each step brought about. */
 export async function play(given: LeakCase): Promise<Answers[]> {
-  const one = routable(given);
-  const service = await CaseService.start();
+  return await staged(routable(given), undefined);
+}
+
+/** The same by what an API server tells, and no agent. */
+export async function playWithCluster(given: LeakCase): Promise<Answers[]> {
+  const cluster = await CaseCluster.start();
   try {
-    return await new Scene(service, one).play();
+    return await staged(routable(given), cluster);
+  } finally {
+    await cluster.stop();
+  }
+}
+
+async function staged(one: LeakCase, cluster: CaseCluster | undefined): Promise<Answers[]> {
+  const service = await CaseService.start(cluster?.access);
+  try {
+    return await new Scene(service, one, cluster).play();
   } finally {
     await service.stop();
   }
@@ -36,17 +50,23 @@ class Scene {
   readonly #service: CaseService;
   readonly #case: LeakCase;
   readonly #world: LeakWorld;
-  readonly #agents: CaseAgents;
+  readonly #pass: CasePass;
+  /** A cluster tells which nodes are lost; else an operator takes hosts out. */
+  readonly #hasCluster: boolean;
   #before: Look = NOTHING;
   /** Hosts that are there no more; true once nothing of them is left. */
   readonly #lost = new Map<string, boolean>();
 
-  constructor(service: CaseService, one: LeakCase) {
+  constructor(service: CaseService, one: LeakCase, cluster: CaseCluster | undefined) {
     const nothing = { nodes: [], pods: [], vms: [], blocks: [], allocations: [], config: {} };
     this.#service = service;
     this.#case = one;
     this.#world = new LeakWorld({ ...nothing, ...one.given } as Given);
-    this.#agents = new CaseAgents(service, this.#world);
+    this.#hasCluster = cluster !== undefined;
+    this.#pass =
+      cluster === undefined
+        ? new AgentPass(service, this.#world)
+        : new ClusterPass(service, this.#world, cluster);
   }
 
   async play(): Promise<Answers[]> {
@@ -56,8 +76,11 @@ class Scene {
     const silent = steps.flatMap(({ op, kind, key }) =>
       op === "fail_lookup" && kind === "calico_node" ? [String(key)] : [],
     );
-    await make.seed(this.#service, given, pools, silent);
-    for (const host of make.hostsOf(given).lost) if (!silent.includes(host)) this.#lost.set(host, false);
+    const { lost } = make.hostsOf(given);
+    await make.seed(this.#service, given, pools, this.#hasCluster ? lost : silent);
+    const isAnyLost = lost.length > 0 || steps.some(({ op }) => op === "k8s_node_delete");
+    await this.#pass.begin(lost, isAnyLost);
+    for (const host of lost) if (!silent.includes(host)) this.#lost.set(host, false);
     const { allocations = [], blocks = [] } = given;
     const held = allocations.filter(({ handle }) => handle !== null).map(({ ip }) => ip);
     const owners = new Map(blocks.map(({ cidr, affinity }) => [cidr, make.hostOf(affinity)]));
@@ -73,25 +96,14 @@ class Scene {
   async #perform(step: StepGiven): Promise<Answers> {
     if (step.op === "release_ips") return await this.#releaseIps(step);
     if (step.op === "sync") {
-      await this.#service.standAt(step.at_seconds);
-      await this.#agents.report();
-      await this.#sweep();
+      const lost = [...this.#lost.values()].filter((isOver) => !isOver);
+      await this.#pass.pass(step.at_seconds, lost.length);
     } else {
       await this.#service.goOnAt(step.at_seconds);
       await this.#change(step);
       changeWorld(this.#world, step);
     }
     return await this.#answers(step);
-  }
-
-  /** Hosts that are silent, and those that are gone, are visited. */
-  async #sweep(): Promise<void> {
-    const { sweep } = await this.#service.must("POST", "/v1/gc/sweeps");
-    await this.#service.until(`sweep ${sweep}`, async () => {
-      const { state, backlogHosts, sweep: at } = await this.#service.must("GET", "/v1/gc");
-      return at >= sweep && backlogHosts === 0 && state !== "running";
-    });
-    await this.#service.quiet();
   }
 
   /** What of a step callers of the service do; what only changes the cluster, agents will tell. */
@@ -135,7 +147,7 @@ class Scene {
 
   async #remove(host: string): Promise<void> {
     this.#lost.set(host, false);
-    await make.remove(this.#service, host);
+    if (!this.#hasCluster) await make.remove(this.#service, host);
   }
 
   async #putBlock(block: BlockGiven): Promise<void> {
@@ -225,6 +237,9 @@ class Scene {
   }
 
   async #hasLeft(host: string): Promise<boolean> {
+    if (this.#hasCluster) {
+      return (await this.#service.all(`/v1/allocations?host=${host}`)).length > 0;
+    }
     const { status, body } = await this.#service.send("GET", `/v1/hosts/${host}`);
     return status !== 404 && body.allocationsLeft !== 0;
   }

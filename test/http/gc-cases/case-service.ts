@@ -3,6 +3,7 @@
  * May import: the test entry's controls, the HTTP client. Rule: what the API cannot do is not done here either.
  */
 import { setTimeout } from "node:timers/promises";
+import type { ClusterAccess } from "../../../src/tools/cluster-access.ts";
 import { holdClock, setClock, untilQuiet } from "../../support/control.ts";
 import { type Service, startService } from "../../support/service.ts";
 import { type Answer, type Client, clientOf } from "../client.ts";
@@ -30,9 +31,10 @@ export class CaseService {
     this.#origin = Date.now() + 3 * 3_600_000;
   }
 
-  static async start(): Promise<CaseService> {
+  static async start(kubernetes?: ClusterAccess): Promise<CaseService> {
     const vars = { TEST_SETTINGS: JSON.stringify(SETTINGS), TEST_ALARMS: "moved" };
-    return new CaseService(await startService({ entry: "test/support/entry.ts", vars }));
+    const cluster = kubernetes === undefined ? {} : { kubernetes };
+    return new CaseService(await startService({ entry: "test/support/entry.ts", vars, ...cluster }));
   }
 
   async stop(): Promise<void> {
@@ -63,14 +65,19 @@ export class CaseService {
     throw new Error(`${path} does not end`);
   }
 
+  /** What a second of the case is, milliseconds since 1970. */
+  at(seconds: number): number {
+    return this.#origin + seconds * 1000;
+  }
+
   /** The clock goes on from a second of the case. */
   async goOnAt(seconds: number): Promise<void> {
-    await setClock(this.#control, this.#origin + seconds * 1000 - Date.now());
+    await setClock(this.#control, this.at(seconds) - Date.now());
   }
 
   /** The clock stands at a second of the case: what is exactly as old as the grace stays so. */
   async standAt(seconds: number): Promise<void> {
-    await holdClock(this.#control, this.#origin + seconds * 1000);
+    await holdClock(this.#control, this.at(seconds));
   }
 
   /** Waits for what the service does of its own accord. Rejects: it is not done in a while. */

@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 import { continued, LEAK_DEVIATIONS } from "../../core/leak-deviations.ts";
 import type { LeakCase } from "../../core/leak-vocabulary.ts";
 import { compare } from "./case-compare.ts";
-import { play } from "./case-play.ts";
+import { play, playWithCluster } from "./case-play.ts";
 import { isReclaim, playReclaim } from "./case-reclaim.ts";
-import { HTTP_DEVIATIONS, NOT_PLAYED, paced } from "./case-table.ts";
+import { HTTP_DEVIATIONS, NOT_PLAYED, OF_CLUSTER, paced } from "./case-table.ts";
 
 const file = new URL("../../conformance/cases/gc.jsonl", import.meta.url);
 const lines = readFileSync(file, "utf8").split("\n");
@@ -14,11 +14,16 @@ const cases = lines.filter((line) => line !== "").map((line) => JSON.parse(line)
 const reasonOf = (id: string) => Object.keys(NOT_PLAYED).find((prefix) => id.startsWith(prefix));
 const played = cases.filter(({ id }) => reasonOf(id) === undefined);
 
+function playerOf(one: LeakCase) {
+  if (isReclaim(one)) return playReclaim;
+  return OF_CLUSTER.has(one.id) ? playWithCluster : play;
+}
+
 describe("a service of its own for each case", () => {
   it.concurrent.each(played.map((one) => [one.id, one] as const))("%s", async (id, one) => {
     const entry = HTTP_DEVIATIONS[id] ?? LEAK_DEVIATIONS[id];
     const whole = continued(paced(one), entry);
-    const answers = await (isReclaim(one) ? playReclaim(whole) : play(whole));
+    const answers = await playerOf(one)(whole);
     const { faults, compared } = compare(whole, answers, entry?.steps ?? {});
     expect([one.why, ...faults].join("\n")).toBe(one.why);
     expect(compared).toBeGreaterThan(0);
