@@ -1,6 +1,7 @@
 /**
  * `node bench/peers/client.ts '{"peer": "etcd", …}'`: a load on a peer, from a process of its own.
- * May import: the peers. Rule: bounded in time; prints one line of JSON and nothing else.
+ * May import: the peers. Rule: bounded in time; prints one line of JSON and nothing else. Whoever forked
+ * it is told when the timed part begins and ends.
  */
 import { connectPeer, type PeerName } from "./peer.ts";
 
@@ -34,6 +35,9 @@ export interface Load {
   /** What the first failure said. */
   readonly failure?: string;
 }
+
+/** Of the timed part. */
+export type Moment = "begins" | "ended";
 
 const WARM_UP_SECONDS = 1;
 
@@ -79,9 +83,11 @@ export async function runLoad(options: LoadOptions): Promise<Load> {
   };
   try {
     await period(warmUpSeconds);
+    process.send?.("begins" satisfies Moment);
     const [retriesBefore, cpuBefore] = [allocator.retries(), process.cpuUsage()];
     const { times, failed, elapsedMs } = await period(seconds);
     const { user, system } = process.cpuUsage(cpuBefore);
+    process.send?.("ended" satisfies Moment);
     times.sort((one, other) => one - other);
     const at = (share: number): number => times[Math.floor((times.length - 1) * share)] ?? 0;
     return {

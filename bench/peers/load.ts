@@ -3,7 +3,7 @@
  * May import: the client, the peers. Rule: no figure is given for a run whose allocations are wrong.
  */
 import { spawn } from "node:child_process";
-import { hostNames, type Load, type LoadOptions } from "./client.ts";
+import { hostNames, type Load, type LoadOptions, type Moment } from "./client.ts";
 import { faultsOf, type Peer } from "./peer.ts";
 
 const CLIENT = new URL("client.ts", import.meta.url).pathname;
@@ -15,7 +15,7 @@ export type PeerLoadOptions = Omit<LoadOptions, "peer" | "endpoint" | "name"> & 
 
 /** Of all processes together, with what the database took of the processors. */
 export interface PeerLoad extends Load {
-  /** Units: shares of one core, over the warm-up and the run. */
+  /** Units: shares of one core, while it was timed. */
   readonly serverShare: number;
 }
 
@@ -26,20 +26,28 @@ export async function loadPeer(peer: Peer, options: PeerLoadOptions): Promise<Pe
   const { processes = 1, clients } = options;
   await peer.reset(hostNames(options.hosts));
   runs += 1;
-  const [startedAt, before] = [performance.now(), peer.processorSeconds()];
+  const moments: { readonly at: number; readonly serverSeconds: number }[] = [];
+  const onMoment = (): void => {
+    moments.push({ at: performance.now(), serverSeconds: peer.processorSeconds() });
+  };
   const loads = await Promise.all(
     Array.from({ length: processes }, (_, position) =>
-      runClient({
-        ...options,
-        peer: peer.name,
-        endpoint: peer.endpoint,
-        name: `run-${runs}.${position}`,
-        clients: Math.floor((clients + position) / processes),
-      }),
+      runClient(
+        {
+          ...options,
+          peer: peer.name,
+          endpoint: peer.endpoint,
+          name: `run-${runs}.${position}`,
+          clients: Math.floor((clients + position) / processes),
+        },
+        onMoment,
+      ),
     ),
   );
-  const share = ((peer.processorSeconds() - before) * 1000) / (performance.now() - startedAt);
-  const all = { ...merged(loads), serverShare: share };
+  const [first, last] = [moments.at(0), moments.at(-1)];
+  if (first === undefined || last === undefined) throw new Error("the load did not say when it was timed");
+  const serverShare = ((last.serverSeconds - first.serverSeconds) * 1000) / (last.at - first.at);
+  const all = { ...merged(loads), serverShare };
   const faults = faultsOf(await peer.list(), all.held);
   if (all.failed > 0) faults.push(`${all.failed} failed, the first one: ${all.failure}`);
   if (faults.length > 0) throw new Error(`${peer.name}: ${faults.join("; ")}`);
@@ -62,12 +70,13 @@ function merged(loads: readonly Load[]): Load {
   };
 }
 
-function runClient(options: LoadOptions): Promise<Load> {
+function runClient(options: LoadOptions, onMoment: (moment: Moment) => void): Promise<Load> {
   return new Promise((settle, fail) => {
     const parameters = [CLIENT, JSON.stringify(options)];
-    const child = spawn(process.execPath, parameters, { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, parameters, { stdio: ["ignore", "pipe", "inherit", "ipc"] });
     let printed = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    child.on("message", onMoment);
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       printed += text;
     });
     child.once("error", fail);
