@@ -41,7 +41,9 @@ describe("the collector's state", () => {
   };
 
   it("is told in seconds and times; a healthy one warns of nothing", async () => {
-    const { gc, hosts, warnings } = await status({});
+    const { gc, hosts, warnings, config } = await status({});
+    // What is in force, although nobody has set it.
+    expect(config).toMatchObject({ leakGraceSeconds: 900, staleReportSeconds: 300 });
     expect(gc).toEqual({
       state: "idle",
       paused: false,
@@ -79,6 +81,23 @@ describe("the collector's state", () => {
     expect(gc?.lastErrorAt).toBe("2026-11-29T02:51:07.412Z");
   });
 
+  it.each([
+    ["host node-9: kubernetes: not reachable", 0, ["cluster_unreadable"]],
+    ["host node-9: kubernetes", 60_000, ["cluster_unreadable"]],
+    ["nodes of the cluster: forbidden: needs list nodes", 60_000, ["cluster_unreadable"]],
+    // Later sweeps met it no more.
+    ["nodes of the cluster: timed out", 3_600_000, []],
+    ["host node-9: block", 0, []],
+    ["host kubernetes did not answer", 0, []],
+  ])("warns of a cluster that the last sweep could not read: %s, %i ms ago", async (what, ago, codes) => {
+    const { warnings } = await status({ lastError: { at: NOW - ago, what } });
+    expect(warnings.map(({ code }) => code)).toEqual(codes);
+    for (const { summary, hint } of warnings) {
+      expect(summary).toContain(what);
+      expect(hint).toContain("KUBERNETES_TOKEN");
+    }
+  });
+
   it.each<[string, Partial<GcView>, RegExp, RegExp]>([
     [
       "gc_breaker_open",
@@ -105,7 +124,7 @@ describe("the collector's state", () => {
     [
       "leaks_held",
       { counts: { candidates: 0, confirmed: 0, held: 1 } },
-      /^1 address is leaked/,
+      /^1 address is due to be released, and held back/,
       /state=held/,
     ],
   ])("warns: %s", async (code, more, summary, hint) => {

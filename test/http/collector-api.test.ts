@@ -189,6 +189,19 @@ describe("an operator", () => {
     const on = await expectStatus(stage.ops("PATCH", "/v1/gc", { paused: false }), 200);
     expect(on.body.paused).toBe(false);
     expect(on.body).not.toHaveProperty("pauseReason");
+    const both = await stage.ops("PATCH", "/v1/gc", { paused: false, reason: "done" });
+    expect(both.body.errors).toEqual([
+      {
+        pointer: "/reason",
+        code: "conflicting_fields",
+        message: "goes with paused: true only; leave it out",
+      },
+    ]);
+    const summaries = async () =>
+      (await stage.all("/v1/events?type=config_changed")).map(({ summary }) => summary).slice(0, 2);
+    await expect
+      .poll(summaries)
+      .toEqual(["The leak collector goes on.", "The leak collector was paused: moving racks."]);
     await stage.pass(MINUTE);
     expect((await stage.report("node-1", [])).leaks).toEqual({ candidates: 0, confirmed: 0, held: 0 });
     expect(await stage.all("/v1/leaks")).toEqual([]);

@@ -25,7 +25,8 @@ export function eventOnWire(event: RecentEvent): Wire["Event"] {
 /** The sentence of each type; types that nothing writes yet have none. */
 const SUMMARIES: Partial<Record<EventType, (event: RecentEvent) => string>> = {
   refusal: refused,
-  config_changed: ({ before, after }) => `The configuration was changed: ${fieldsOf(before, after)}.`,
+  config_changed: ({ before, after }) =>
+    ofCollector(before, after) ?? `The configuration was changed: ${fieldsOf(before, after)}.`,
   pool_changed: (event) => changed(`Pool ${event.pool}`, event),
   pool_draining: ({ pool }) => `Pool ${pool} drains: nothing new is allocated from it.`,
   pool_gone: ({ pool }) => `Pool ${pool} is gone.`,
@@ -44,6 +45,18 @@ function refused({ count = 1, host, code, pool }: RecentEvent): string {
   const requests = count === 1 ? "1 request" : `${count} requests`;
   const where = pool === undefined ? "" : ` (pool ${pool})`;
   return `${requests} for ${host} ${count === 1 ? "was" : "were"} refused: ${code}${where}.`;
+}
+
+/** What an operator did to the collector; undefined: it was another part of the configuration. */
+function ofCollector(before: ChangedFields = {}, after: ChangedFields = {}): string | undefined {
+  if (after["gc.breaker"] !== undefined) {
+    const what = before["gc.breaker"]?.replace(/^open: /, "");
+    return `The breaker was acknowledged${what === undefined ? "" : `: ${what}`}.`;
+  }
+  if (after["gc.paused"] === undefined) return undefined;
+  if (after["gc.paused"] === "false") return "The leak collector goes on.";
+  const reason = after["gc.reason"] === undefined ? "" : `: ${after["gc.reason"]}`;
+  return `The leak collector ${before["gc.paused"] === "true" ? "stays" : "was"} paused${reason}.`;
 }
 
 function changed(what: string, { before, after }: RecentEvent): string {

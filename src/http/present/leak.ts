@@ -28,17 +28,17 @@ const DETAILS: Record<ListedLeak["reason"], (leak: ListedLeak) => string> = {
       ? "Seen absent; without a grace nothing is released. Set leakGraceSeconds (PATCH /v1/config)."
       : `Seen absent since its first observation; evidence taken after ${timeText(releasableAt)} confirms it.`,
   awaiting_recheck: () =>
-    "Confirmed; it goes when evidence that is newer still calls it absent: the host's next report or attachment list, or the next sweep.",
+    "Confirmed; it goes when evidence that is newer still calls it absent: the host's next report or attachment list or, where a cluster is asked, the next sweep.",
   handle_partly_alive: ({ handle }) =>
     `Another address of ${handle} is in use, or could not be judged: a handle goes as a whole. Look at GET /v1/handles/${handle}.`,
   breaker_open: () =>
-    "Implausibly many leaks at once: the breaker is open. Look at GET /v1/gc; if they are leaks, POST /v1/gc/acknowledgements with breakerOpenedAt.",
+    "Implausibly many leaks at once: the breaker was open when this was judged last. Look at GET /v1/gc: while breaker.open is true, POST /v1/gc/acknowledgements with breakerOpenedAt if they are leaks; after that it goes with the host's next evidence.",
   paused: () => "The collector is paused: PATCH /v1/gc with paused false lets it go on.",
   release_limit: () => "It waits its turn: so many are released per minute. Nothing to do.",
   too_young: () =>
     "Handed out, or changed hands, less than 120 s before the evidence was taken: the next one judges it.",
   evidence_stale: ({ host }) =>
-    `The evidence about ${host} is too old to release on. See that its agent runs and reports.`,
+    `The evidence about ${host} is too old to release on, or was incomplete. See that its agent runs and reports all workloads (complete: true).`,
   evidence_never: ({ host }) =>
     `Nothing has told of the workloads of ${host} since it registered. See that its agent reports.`,
   unreadable: ({ host }) =>

@@ -2,19 +2,22 @@
  * Writes configuration, pools and reservations as answers.
  * May import: core, rpc and http.
  */
+import { LEAK_GRACE_SECONDS_DEFAULT, STALE_REPORT_SECONDS_DEFAULT } from "../../core/leak-policy.ts";
 import { BLOCKS_PER_HOST_BUILT_IN } from "../../core/limits.ts";
 import type { Config, PoolDefinition, ReservationDefinition } from "../../core/policy.ts";
 import type { PoolUsageView } from "../../rpc/pool.ts";
 import { timeText } from "../problems/row.ts";
 import type { Wire } from "../schemas/components.ts";
 
-/** Writes the configuration; the cap that is in force stands beside the one that was set. */
+/** Writes the configuration, with what is in force where nobody has set it; the cap in force stands beside its own. */
 export function configOnWire(config: Config): Wire["Config"] {
   const { updatedAt, maxBlocksPerHost, ...rest } = config;
   return {
     ...rest,
     maxBlocksPerHost,
     effectiveMaxBlocksPerHost: maxBlocksPerHost === 0 ? BLOCKS_PER_HOST_BUILT_IN : maxBlocksPerHost,
+    leakGraceSeconds: config.leakGraceSeconds ?? LEAK_GRACE_SECONDS_DEFAULT,
+    staleReportSeconds: config.staleReportSeconds ?? STALE_REPORT_SECONDS_DEFAULT,
     updatedAt: timeText(updatedAt),
   };
 }

@@ -9,9 +9,21 @@ import type { Wire } from "../schemas/components.ts";
 
 type Warning = Wire["Warning"];
 
+/** How the Sweep words that a cluster did not answer: its nodes, or the pods of a host. */
+const OF_CLUSTER = /^(nodes of the cluster: |host \S+: kubernetes\b)/;
+/** An audit that came so shortly before a sweep stands for the sweep's visit, ms. */
+const AUDITED_BEFORE_MS = 300_000;
+
 /** Lists the warnings of the collector: what stops it first. */
 export function gcWarnings(gc: GcView): Warning[] {
-  return [...ofBreaker(gc), ...ofPause(gc), ...ofStandstill(gc), ...ofAgents(gc), ...ofHeld(gc)];
+  return [
+    ...ofBreaker(gc),
+    ...ofPause(gc),
+    ...ofStandstill(gc),
+    ...ofCluster(gc),
+    ...ofAgents(gc),
+    ...ofHeld(gc),
+  ];
 }
 
 function ofBreaker({ breaker }: GcView): Warning[] {
@@ -67,6 +79,19 @@ function ofStandstill({ state, tick, lastError, oldestAuditHost }: GcView): Warn
   ];
 }
 
+/** An error that the last sweep, or one since, did not meet again is over. */
+function ofCluster({ lastError, lastSweepAt, lastSweepMs = 0 }: GcView): Warning[] {
+  if (lastError === undefined || !OF_CLUSTER.test(lastError.what)) return [];
+  if (lastError.at < lastSweepAt - lastSweepMs - AUDITED_BEFORE_MS) return [];
+  return [
+    {
+      code: "cluster_unreadable",
+      summary: `The cluster could not be read at ${timeText(lastError.at)}: ${lastError.what}. What it has to call absent is not released.`,
+      hint: "See that its API server can be reached and accepts the token (KUBERNETES_API_URL, KUBERNETES_TOKEN); docs/kubernetes.md explains each word. The next sweep asks again.",
+    },
+  ];
+}
+
 function ofAgents({ hostsStale }: GcView): Warning[] {
   if (hostsStale === 0) return [];
   const hosts = hostsStale === 1 ? "1 host has" : `${hostsStale} hosts have`;
@@ -85,7 +110,7 @@ function ofHeld({ counts: { held } }: GcView): Warning[] {
   return [
     {
       code: "leaks_held",
-      summary: `${addresses} leaked by all evidence, and held back.`,
+      summary: `${addresses} due to be released, and held back.`,
       hint: "GET /v1/leaks?state=held says of each why, and what to do.",
     },
   ];

@@ -10,7 +10,7 @@ import { authorOf } from "../writing/preconditions.ts";
 function review({ paused, reason }: Record<string, unknown>): FieldFault[] {
   if (paused !== false || reason === undefined) return [];
   return [
-    { pointer: "/reason", code: "conflicting_fields", message: "is kept with a pause: paused is false" },
+    { pointer: "/reason", code: "conflicting_fields", message: "goes with paused: true only; leave it out" },
   ];
 }
 

@@ -6,6 +6,9 @@ import { openSet, textMapOut, time, whole } from "./answer-fields.ts";
 import { Shortfall } from "./problem.ts";
 import { z } from "./zod.ts";
 
+const NOT_WRITTEN_YET =
+  "open set; ignore values you do not know. Nothing writes host_silent, leak_released, pool_warning and overload yet";
+
 export const Event = z
   .object({
     id: z.string(),
@@ -26,7 +29,7 @@ export const Event = z
       "pool_warning",
       "repair",
       "overload",
-    ),
+    ).openapi({ description: NOT_WRITTEN_YET }),
     severity: openSet("info", "warning", "error").optional(),
     summary: z.string().optional(),
     actor: z.string().optional(),

@@ -14,7 +14,10 @@ export const Workload = z
     namespace: freeText(limits.NAME_TEXT_MAX).optional(),
     pod: freeText(limits.POD_NAME_TEXT_MAX).optional(),
     uid: freeText(limits.UID_TEXT_MAX).optional(),
-    addresses: z.array(addressIn()).max(limits.ADDRESSES_PER_WORKLOAD_MAX),
+    addresses: z
+      .array(addressIn())
+      .max(limits.ADDRESSES_PER_WORKLOAD_MAX)
+      .openapi({ description: "[] where it has none yet: then its namespace and pod count" }),
   })
   .openapi("Workload");
 
@@ -68,7 +71,13 @@ export const GcOutcome = z
   .object({
     handle: z.string(),
     outcome: openSet("released", "candidate", "held"),
-    reason: z.string().optional(),
+    reason: z
+      .string()
+      .openapi({
+        description:
+          "open set: those of Leak, in_use_by_other_evidence, and for too_young allocated_less_than_120_s_ago",
+      })
+      .optional(),
     addresses: z.array(addressOut()).optional(),
   })
   .openapi("GcOutcome");
@@ -94,6 +103,10 @@ export const Leak = z
       "paused",
       "host_removing",
       "none",
+      "awaiting_recheck",
+      "too_young",
+      "release_limit",
+      "unreadable",
     ).optional(),
     detail: z.string().optional(),
     firstAbsentAt: time(),

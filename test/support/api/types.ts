@@ -1029,7 +1029,7 @@ export interface components {
             kind?: string;
             /** @description open set: candidate, confirmed, held, released; ignore values you do not know */
             state: string;
-            /** @description open set: grace_period, evidence_stale, evidence_never, handle_partly_alive, breaker_open, paused, host_removing, none; ignore values you do not know */
+            /** @description open set: grace_period, evidence_stale, evidence_never, handle_partly_alive, breaker_open, paused, host_removing, none, awaiting_recheck, too_young, release_limit, unreadable; ignore values you do not know */
             reason?: string;
             detail?: string;
             /**
@@ -1162,7 +1162,9 @@ export interface components {
             ipCooldownSeconds: number;
             maintenance: boolean;
             maintenanceReason?: string;
+            /** @description 900 unless set */
             leakGraceSeconds?: number;
+            /** @description 300 unless set */
             staleReportSeconds?: number;
             /** Format: int64 */
             revision: number;
@@ -1816,7 +1818,7 @@ export interface components {
              * @example 2026-11-29T02:51:07.412Z
              */
             at: string;
-            /** @description open set: refusal, config_changed, pool_changed, pool_draining, pool_gone, reservation_changed, host_registered, host_removed, host_silent, leak_released, breaker_opened, gc_stuck, pool_warning, repair, overload; ignore values you do not know */
+            /** @description open set; ignore values you do not know. Nothing writes host_silent, leak_released, pool_warning and overload yet */
             type: string;
             /** @description open set: info, warning, error; ignore values you do not know */
             severity?: string;
@@ -1918,6 +1920,7 @@ export interface components {
             handle: string;
             /** @description open set: released, candidate, held; ignore values you do not know */
             outcome: string;
+            /** @description open set: those of Leak, in_use_by_other_evidence, and for too_young allocated_less_than_120_s_ago */
             reason?: string;
             addresses?: string[];
         };
@@ -1955,6 +1958,7 @@ export interface components {
             namespace?: string;
             pod?: string;
             uid?: string;
+            /** @description [] where it has none yet: then its namespace and pod count */
             addresses: string[];
         };
         WorkloadReport: {
