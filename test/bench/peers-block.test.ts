@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import {
   BLOCK_SIZE,
+  type Block,
   giveBack,
   heldIn,
   hostOf,
