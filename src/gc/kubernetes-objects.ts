@@ -109,7 +109,16 @@ function networkAddresses(item: unknown): string[] {
     const ips = field(network, "ips");
     return Array.isArray(ips) ? ips : [];
   });
-  return texts(addresses).map((text) => text.replace(/\/\d+$/, ""));
+  const further = networks.filter((network) => field(network, "default") !== true);
+  const left = further.length < wantedOf(wanted) ? [UNTOLD] : [];
+  return [...texts(addresses).map((text) => text.replace(/\/\d+$/, "")), ...left];
+}
+
+/** How many further networks a pod asks for: names with commas between them, or a list of objects. */
+function wantedOf(text: string): number {
+  if (!text.startsWith("[")) return text.split(",").filter((name) => name.trim() !== "").length;
+  const list = parsed(text);
+  return Array.isArray(list) ? list.length : Number.POSITIVE_INFINITY;
 }
 
 /** What is there and no text cannot be an address that we know. */

@@ -237,6 +237,32 @@ describe("what a pod says of its addresses", () => {
       { metadata: { annotations: { "k8s.v1.cni.cncf.io/networks": "storage" } } },
       ["192.0.2.1", "untold"],
     ],
+    ...["storage, backup", '[{"name":"storage"},{"name":"backup"}]', "[{"].map((wanted) => {
+      const told = '[{"name":"a","default":true,"ips":["192.0.2.1"]},{"name":"b","ips":["10.9.0.5"]}]';
+      const annotations = {
+        "k8s.v1.cni.cncf.io/networks": wanted,
+        "k8s.v1.cni.cncf.io/network-status": told,
+      };
+      const addresses = ["192.0.2.1", "10.9.0.5", "untold"];
+      return [`that tells of fewer networks than ${wanted}`, { metadata: { annotations } }, addresses] as [
+        string,
+        object,
+        string[],
+      ];
+    }),
+    [
+      "that tells of as many networks as it wants",
+      {
+        metadata: {
+          annotations: {
+            "k8s.v1.cni.cncf.io/networks": "web/storage@net1",
+            "k8s.v1.cni.cncf.io/network-status":
+              '[{"name":"a","default":true,"ips":["192.0.2.1"]},{"name":"web/storage","ips":["10.9.0.5"]}]',
+          },
+        },
+      },
+      ["192.0.2.1", "10.9.0.5"],
+    ],
     [
       "with a word on its networks that nobody can read",
       { metadata: { annotations: { "k8s.v1.cni.cncf.io/network-status": "{" } } },
