@@ -9,6 +9,13 @@ import { launch } from "../src/tools/launch.ts";
 import { processorSeconds, residentMegabytes } from "./processes.ts";
 import { Target } from "./target.ts";
 
+/** What ends a service at once, should this program be told to end. */
+const ends = new Set<() => void>();
+process.once("exit", () => {
+  for (const end of ends) end();
+});
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
 const ENTRY = new URL("entry.ts", import.meta.url).pathname;
 
 export interface ServiceOptions {
@@ -32,7 +39,13 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   try {
     const service = await launch({ dataFolder, port: 0, address: "127.0.0.1", entry: ENTRY, ...options });
     const { pid } = service;
+    const end = (): void => {
+      process.kill(pid, "SIGKILL");
+      remove();
+    };
+    ends.add(end);
     const url = await service.ready.catch(async (error: unknown) => {
+      ends.delete(end);
       await service.kill();
       throw error;
     });
@@ -44,6 +57,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       // All that it holds goes with it, so nothing need be closed in good order.
       stop: async () => {
         target.close();
+        ends.delete(end);
         await service.kill();
         remove();
       },

@@ -9,12 +9,12 @@ import { describeMachine, machineText } from "../machine.ts";
 import { type Service, startService } from "../service.ts";
 import { Progress } from "../table.ts";
 import { bareRate, type Contender, SubjectContender } from "./contender.ts";
-import type { Line } from "./line.ts";
+import { type Line, middle } from "./line.ts";
 import { MAIN_SCENE, MAIN_SUBJECTS } from "./main-subjects.ts";
 import { COOLING_SCENE, HELD_SCENE, OTHER_SUBJECTS, SIZES_SCENE } from "./other-subjects.ts";
 import { startPeers } from "./peers.ts";
 import type { Scene, SceneName, Stage, Subject } from "./subject.ts";
-import { aloneTable, ratiosTable, targetsTable, timesTable } from "./tables.ts";
+import { aloneTable, plural, ratiosTable, targetsTable, timesTable } from "./tables.ts";
 import { targetsOf } from "./targets.ts";
 
 export interface Options {
@@ -37,6 +37,9 @@ const SCENES: Readonly<Record<SceneName, Scene>> = {
   cooling: COOLING_SCENE,
   sizes: SIZES_SCENE,
 };
+
+/** From this share of a core on, the load may be what is measured. */
+const LOAD_MAX = 0.7;
 
 interface Memory {
   readonly scene: SceneName;
@@ -73,6 +76,8 @@ class Comparison {
       const peers = await startPeers((id) => this.#isWanted(id));
       try {
         this.#contenders.push(...peers.contenders);
+        // Those of one number of clients next to each other: they are compared.
+        this.#contenders.sort((one, other) => one.line.clients - other.line.clients);
         if (this.#contenders.length === 0) throw new Error(`there is no subject ${this.#options.wanted}`);
         const load = await this.#checkLoad();
         await this.#measure();
@@ -138,9 +143,11 @@ class Comparison {
       const both = await bareRate(two, url, 64, seconds);
       const one = await bareRate(this.#fleet, url, 64, seconds);
       const told = (rate: number, share: number) =>
-        `${rate.toFixed(0)}/s (${(share * 100).toFixed(0)} % of a core each)`;
-      const [first, second] = [told(one.perSecond, one.share), told(both.perSecond, both.share)];
-      return [`A Worker that answers "ok": ${first}; by two processes: ${second}.`];
+        `${rate.toFixed(0)}/s, at ${(share * 100).toFixed(0)} % of a core`;
+      return [
+        `A Worker that answers "ok": ${told(one.perSecond, one.share)};`,
+        `with two processes that send: ${told(both.perSecond, both.share)} each.`,
+      ];
     } finally {
       two.close();
     }
@@ -150,6 +157,8 @@ class Comparison {
     const { rounds, seconds, warmUpSeconds } = this.#options;
     const progress = new Progress("measuring", (rounds + 2) * this.#contenders.length);
     let done = 0;
+    const isBusiest = ({ line: { id, clients } }: Contender) =>
+      this.#contenders.every(({ line }) => line.id !== id || line.clients <= clients);
     const all = async (step: (contender: Contender) => Promise<void> | undefined): Promise<void> => {
       for (const contender of this.#contenders) {
         // A line that failed once is not measured on.
@@ -162,7 +171,7 @@ class Comparison {
         progress.show(done);
       }
     };
-    await all((contender) => contender.warmUp(warmUpSeconds));
+    await all((contender) => (isBusiest(contender) ? contender.warmUp(warmUpSeconds) : undefined));
     await all((contender) => (contender.line.clients === 1 ? contender.count?.() : undefined));
     for (let round = 0; round < rounds; round += 1) await all((contender) => contender.round(seconds));
     for (const [index, service] of this.#services.entries()) {
@@ -185,12 +194,17 @@ function print(lines: readonly Line[], memory: readonly Memory[], notes: readonl
   console.log("write's, p50 to the durable write's. Calls of objects, commits and rows");
   console.log("written: all that objects did in the rounds, for one operation.\n");
   console.log(ratiosTable(lines));
-  console.log("\nOne operation that meets no other, the middle one of nine:\n");
+  console.log("\nOne operation by itself, lease in hand, no claim of a block (least of nine):\n");
   console.log(aloneTable(lines));
   console.log("\nTargets:\n");
   console.log(targetsTable(targetsOf(lines)));
   console.log();
   for (const note of notes) console.log(note);
+  for (const line of lines.filter((each) => middle(each, "share") > LOAD_MAX)) {
+    console.log(
+      `The load may be the limit of: ${line.name}, ${plural(line.clients, "client")} (BENCH_PROCESSES=2).`,
+    );
+  }
   for (const { scene, started, prepared, ended } of memory) {
     const [first, second, third] = [started, prepared, ended].map((value) => value.toFixed(0));
     console.log(
@@ -198,6 +212,6 @@ function print(lines: readonly Line[], memory: readonly Memory[], notes: readonl
     );
   }
   for (const { name, clients, fault } of lines) {
-    if (fault !== undefined) console.log(`FAILED: ${name}, ${clients} clients: ${fault}`);
+    if (fault !== undefined) console.log(`FAILED: ${name}, ${plural(clients, "client")}: ${fault}`);
   }
 }

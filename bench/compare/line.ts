@@ -34,7 +34,7 @@ export interface Line {
   readonly clients: number;
   /** Addresses of one operation. */
   readonly addresses: number;
-  /** What one operation by itself costs, the middle one of several. */
+  /** What one operation by itself costs, the least of several. */
   alone?: Cost;
   readonly rounds: Round[];
   /** What went wrong first; such a line is no result. */

@@ -162,6 +162,6 @@ export const MAIN_SUBJECTS: readonly Subject[] = [
 ];
 
 function checks(route: string, clients: number): Plan {
-  const { steps } = allocate(route, "bench-0", clients);
+  const { steps } = allocate(route, route, clients);
   return { steps: steps.map((step) => ({ ...step, path: `/bench/${route}/v1` })) };
 }

@@ -23,8 +23,9 @@ const COOLDOWN_SECONDS = 60;
 const SWEEP_POLL_MS = 100;
 const SWEEP_POLLS_MAX = 3_000;
 const LARGE = Number(process.env.BENCH_BLOCKS ?? 4_096);
-const BLOCKS_PER_HOST = 64;
-const ADDRESSES_MAX = 256;
+const BLOCKS_PER_HOST = 14;
+/** Addresses that are left in the prober's block at least: else each allocation turns it full, and its release back. */
+const LEFT = 2;
 const UNCAPPED = { strictAffinity: true, maxBlocksPerHost: 1_000_000 };
 
 export const HELD_SCENE: Scene = {
@@ -109,34 +110,25 @@ export const SIZES_SCENE: Scene = {
   },
 };
 
-/** All blocks but one are full as far as the pool is; that one is the prober's, and as full as the pool. */
+/**
+ * The prober's block is as full as the pool; of the others, so many are full.
+ *
+ * Why in turn: a host that takes block after block claims the next one ahead, and the last would find none.
+ */
 async function fill(stage: Stage, size: Size): Promise<void> {
-  const { target } = stage.service;
   const pool = poolOf(size);
-  const take = (host: string, count: number) => {
-    const handle = `fill.${host}.${count}`;
+  const take = (host: string, handle: string, count: number) => {
     const body = { host, handle, ipv4: { count, pools: [pool] } };
-    return target.mustSend("POST", "/v1/allocations", body, `${handle}.key`);
+    return stage.service.target.mustSend("POST", "/v1/allocations", body, `${handle}.key`);
   };
-  const blocks = Math.max(0, Math.ceil((size.blocks * size.percent) / 100) - 1);
-  const hosts = Math.ceil(blocks / BLOCKS_PER_HOST);
-  const show = stage.progress(`filling ${blocks.toLocaleString("en")} blocks`, blocks);
-  let filled = 0;
-  await inLots(hosts, CLIENTS, async (number) => {
-    const host = `${pool}-${number}`;
-    await register(stage, host);
-    const mine = Math.min(BLOCKS_PER_HOST, blocks - number * BLOCKS_PER_HOST);
-    for (let left = mine * PER_BLOCK; left > 0; left -= ADDRESSES_MAX) {
-      const count = Math.min(left, ADDRESSES_MAX);
-      const body = { host, handle: `fill.${host}.${left}`, ipv4: { count, pools: [pool] } };
-      await target.mustSend("POST", "/v1/allocations", body, `fill.${host}.${left}.key`);
-      filled += count / PER_BLOCK;
-      show(filled);
-    }
-  });
   await register(stage, `probe-${pool}`);
   const own = Math.floor((PER_BLOCK * size.percent) / 100);
-  await take(`probe-${pool}`, Math.max(1, own));
+  await take(`probe-${pool}`, `fill.${pool}`, Math.min(Math.max(1, own), PER_BLOCK - LEFT));
+  const blocks = Math.max(0, Math.ceil((size.blocks * size.percent) / 100) - 1);
+  const hosts = Math.ceil(blocks / BLOCKS_PER_HOST);
+  await inLots(hosts, CLIENTS, (host) => register(stage, `${pool}-${host}`));
+  const one = (block: number) => take(`${pool}-${block % hosts}`, `fill.${pool}.${block}`, PER_BLOCK);
+  await inLots(blocks, CLIENTS, one, stage.progress(`filling ${blocks.toLocaleString("en")} blocks`, blocks));
 }
 
 const probe = (size: Size): Subject => ({

@@ -33,6 +33,9 @@ export interface Peers {
 /** Starts the peers that are installed and wanted. */
 export async function startPeers(isWanted: (id: string) => boolean): Promise<Peers> {
   const started: Peer[] = [];
+  const close = async (): Promise<void> => {
+    for (const peer of started) await peer.close();
+  };
   const contenders: Contender[] = [];
   const skipped: string[] = [];
   for (const { id, name, isInstalled, start, package: packageName } of PEERS) {
@@ -42,7 +45,10 @@ export async function startPeers(isWanted: (id: string) => boolean): Promise<Pee
       skipped.push(`${name} is not installed (apt-get install ${packageName}): it takes no part.`);
       continue;
     }
-    const peer = await start();
+    const peer = await start().catch(async (error: unknown) => {
+      await close();
+      throw error;
+    });
     started.push(peer);
     for (const line of lines) {
       const text = `${name}, ${line.hosts} host${line.hosts === 1 ? "" : "s"}`;
@@ -51,9 +57,6 @@ export async function startPeers(isWanted: (id: string) => boolean): Promise<Pee
       }
     }
   }
-  const close = async (): Promise<void> => {
-    for (const peer of started) await peer.close();
-  };
   return { contenders, skipped, close };
 }
 

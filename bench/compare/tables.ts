@@ -3,8 +3,13 @@
  * May import: the lines, the table.
  */
 import { type Column, head, line as row } from "../table.ts";
-import { costOf, type Line, middle, ratio, spread } from "./line.ts";
+import { costOf, type Line, middle, type Round, ratio, spread } from "./line.ts";
 import type { Target } from "./targets.ts";
+
+/** A number of things in words. */
+export function plural(count: number, thing: string): string {
+  return `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;
+}
 
 const NAME = { title: "what", width: 23 };
 const TIMES: readonly Column[] = [
@@ -37,6 +42,25 @@ const TARGETS: readonly Column[] = [
   { title: "measured", width: 9, digits: 2 },
   { title: "", width: 7 },
 ];
+
+/** With a line for each address where an operation has several; times are those of the operation only. */
+function withAddresses(lines: readonly Line[]): Line[] {
+  return lines.flatMap((line) => {
+    const { addresses, rounds } = line;
+    if (addresses === 1 || line.fault !== undefined) return [line];
+    const each = rounds.map((round): Round => {
+      const cost = round.cost && {
+        calls: round.cost.calls / addresses,
+        commits: round.cost.commits / addresses,
+        rows: round.cost.rows / addresses,
+      };
+      const perSecond = round.perSecond * addresses;
+      const times = { p50: Number.NaN, p99: Number.NaN, cpuMicros: round.cpuMicros / addresses };
+      return { ...round, ...times, perSecond, ...(cost && { cost }) };
+    });
+    return [line, { ...line, name: "…, for each address", rounds: each }];
+  });
+}
 
 /** Rates and times of all lines, by the number of clients. */
 export function timesTable(lines: readonly Line[]): string {
@@ -87,11 +111,11 @@ type Values = Parameters<typeof row>[1];
 function grouped(lines: readonly Line[], columns: readonly Column[], values: (line: Line) => Values): string {
   const counts = [...new Set(lines.map(({ clients }) => clients))].sort((one, other) => one - other);
   const groups = counts.map((clients) => {
-    const mine = lines.filter((line) => line.clients === clients);
+    const mine = withAddresses(lines.filter((line) => line.clients === clients));
     const rows = mine.map((line) =>
       line.fault === undefined ? row(columns, values(line)) : row(columns, [line.name]),
     );
-    return [`${clients} client${clients === 1 ? "" : "s"}\n`, head(columns), ...rows].join("\n");
+    return [`${plural(clients, "client")}\n`, head(columns), ...rows].join("\n");
   });
   return groups.join("\n\n");
 }

@@ -27,6 +27,7 @@ export function targetsOf(lines: readonly Line[]): Target[] {
     lines.find((line) => line.id === id && line.clients === clients && line.fault === undefined);
   const of = (id: string, to: string, clients: number, figure: Figure) =>
     ratio(at(id, clients), at(to, clients), figure);
+  const nameOf = (id: string) => lines.find((line) => line.id === id)?.name ?? id;
   const size = (blocks: string, percent: number) => of(`size-${blocks}-${percent}`, "size-1-0", 1, "p50");
   return [
     atMost(1.8, of("allocate-1", "write", 1, "p50"), "1 client, 1 host: p50, to the durable write"),
@@ -37,8 +38,8 @@ export function targetsOf(lines: readonly Line[]): Target[] {
       "64 clients, 50 hosts: rate, to the durable write",
     ),
     atMost(1.1, size("1", 99), "1 block 99 % full: p50, to empty"),
-    atMost(1.1, size("many", 0), "4,096 blocks, empty: p50, to 1 block"),
-    atMost(1.1, size("many", 99), "4,096 blocks 99 % full: p50, to 1 block, empty"),
+    atMost(1.1, size("many", 0), `${nameOf("size-many-0")}: p50, to 1 block`),
+    atMost(1.1, size("many", 99), `${nameOf("size-many-99")}: p50, to 1 block, empty`),
     ...[1, 50].flatMap((hosts) => {
       const shape = `64 clients, ${hosts} host${hosts === 1 ? "" : "s"}`;
       const [mine, peer] = [`allocate-${hosts}`, `etcd-${hosts}`];

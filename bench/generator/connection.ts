@@ -88,7 +88,19 @@ function read(text: string): Answer | undefined {
     return text.length < bodyAt + Number(length) ? undefined : { status, text: text.slice(bodyAt) };
   }
   if (/\r\ntransfer-encoding: *chunked\r\n/i.test(head)) {
-    return text.endsWith(LAST_CHUNK) ? { status, text: text.slice(bodyAt) } : undefined;
+    return text.endsWith(LAST_CHUNK) ? { status, text: joined(text, bodyAt) } : undefined;
   }
   return { status, text: "" };
+}
+
+/** The body without the lengths of its chunks. */
+function joined(text: string, bodyAt: number): string {
+  let body = "";
+  for (let at = bodyAt; ; ) {
+    const lengthEnd = text.indexOf("\r\n", at);
+    const length = Number.parseInt(text.slice(at, lengthEnd), 16);
+    if (!(length > 0)) return body;
+    body += text.slice(lengthEnd + 2, lengthEnd + 2 + length);
+    at = lengthEnd + 2 + length + 2;
+  }
 }

@@ -39,7 +39,11 @@ export class Fleet {
 
   constructor(processes: number) {
     this.#workers = Array.from({ length: processes }, () =>
-      fork(WORKER, [], { serialization: "advanced", stdio: ["ignore", "inherit", "inherit", "ipc"] }),
+      fork(WORKER, [], {
+        serialization: "advanced",
+        stdio: ["ignore", "inherit", "inherit", "ipc"],
+        execArgv: [],
+      }),
     );
   }
 

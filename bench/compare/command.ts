@@ -2,10 +2,10 @@
  * The comparison as the command line has it: all of it, or the part about allocations only.
  * May import: the comparison. Rule: an unknown subject is an error, never an empty result.
  */
-import { compare, type Options, SUBJECTS } from "./compare/compare.ts";
-import { PEER_IDS } from "./compare/peers.ts";
+import { compare, type Options, SUBJECTS } from "./compare.ts";
+import { PEER_IDS } from "./peers.ts";
 
-const FILE = new URL("../reports/bench.json", import.meta.url).pathname;
+const FILE = new URL("../../reports/bench.json", import.meta.url).pathname;
 const ALLOCATIONS = ["noop", "write", "no-call", "one-call", "allocate-1", "allocate-50"];
 
 function optionsOf(wanted: readonly string[]): Options {

@@ -1,0 +1,128 @@
+/**
+ * The benchmark's harness at its smallest: it measures, its counts are those of the design, what fails is told.
+ * Nothing here depends on how fast the machine is.
+ */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), "edge-ipam-bench-test-"));
+const SMALL = { BENCH_ROUNDS: "1", BENCH_SECONDS: "0.2", BENCH_WARM_UP_SECONDS: "0.1" };
+const TIMEOUT_MS = 180_000;
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function node(args: readonly string[], env: Record<string, string>): Promise<Ended> {
+  return new Promise((settle, fail) => {
+    const child = spawn(process.execPath, args, { cwd: ROOT, env: { ...process.env, ...SMALL, ...env } });
+    let [out, err] = ["", ""];
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      err += text;
+    });
+    child.once("error", fail);
+    child.once("close", (code) => settle({ code, out, err }));
+  });
+}
+
+interface Result {
+  readonly machine: { readonly cores: number; readonly workerd: string; readonly fsyncMs: number };
+  readonly lines: readonly {
+    readonly id: string;
+    readonly clients: number;
+    readonly alone?: object;
+    readonly rounds: readonly { operations: number; failed: number; perSecond: number; cost: object }[];
+  }[];
+  readonly targets: readonly { readonly text: string; readonly isMet?: boolean }[];
+}
+
+it(
+  "measures what is wanted, and counts calls, commits and rows of one operation as the design has them",
+  async () => {
+    const file = join(folder, "good.json");
+    const wanted = ["noop", "write", "allocate-1", "pairs", "release", "assign", "dual", "batch", "list"];
+    const { code, out } = await node(["bench/run.ts"], {
+      BENCH_FILE: file,
+      BENCH_SUBJECTS: wanted.join(","),
+    });
+    expect(out).not.toContain("FAILED");
+    expect(code).toBe(0);
+    const { lines, machine, targets } = JSON.parse(readFileSync(file, "utf8")) as Result;
+    expect(lines.map(({ id, clients }) => `${id} ${clients}`).sort()).toEqual(
+      wanted.flatMap((id) => [1, 16, 64].map((clients) => `${id} ${clients}`)).sort(),
+    );
+    for (const { rounds } of lines) {
+      expect(rounds).toHaveLength(1);
+      expect(rounds[0]).toMatchObject({ failed: 0 });
+      expect(rounds[0]?.operations).toBeGreaterThan(0);
+    }
+    const alone = Object.fromEntries(
+      lines.filter(({ clients }) => clients === 1).map((line) => [line.id, line.alone]),
+    );
+    expect(alone).toEqual({
+      noop: { calls: 0, commits: 0, rows: 0 },
+      write: { calls: 1, commits: 1, rows: 1 },
+      "allocate-1": { calls: 3, commits: 2, rows: 2 },
+      pairs: { calls: 6, commits: 4, rows: 4 },
+      release: { calls: 3, commits: 2, rows: 2 },
+      assign: { calls: 3, commits: 2, rows: 2 },
+      dual: { calls: 4, commits: 3, rows: 4 },
+      batch: { calls: 3, commits: 2, rows: 32 },
+      list: expect.objectContaining({ commits: 0, rows: 0 }),
+    });
+    expect(machine.cores).toBeGreaterThan(0);
+    expect(machine.fsyncMs).toBeGreaterThan(0);
+    expect(machine.workerd).toMatch(/^1\.\d{8}\./);
+    // What was not measured is neither met nor missed.
+    expect(targets.find(({ text }) => text.includes("etcd"))).not.toHaveProperty("isMet");
+    expect(targets.find(({ text }) => text.startsWith("1 client, 1 host"))).toHaveProperty("isMet");
+    for (const text of out.split("\n")) expect([...text].length).toBeLessThanOrEqual(80);
+  },
+  TIMEOUT_MS,
+);
+
+it(
+  "ends with an error when a subject fails, or an address is given twice, and measures the others",
+  async () => {
+    const file = join(folder, "bad.json");
+    const subjects = `[
+    { id: "wrong", name: "wrong", scene: "main", clients: [1],
+      plan: () => ({ steps: [{ method: "GET", path: "/v1/nowhere" }] }) },
+    { id: "twice", name: "twice", scene: "main", clients: [1],
+      prepare: ({ service }) => service.target.mustSend("PUT", "/v1/hosts/h", { labels: {} }),
+      plan: () => ({ isCollected: true, steps: [{ method: "POST", path: "/bench/one-call/v1",
+        body: JSON.stringify({ host: "h", handle: "h.{n}", ipv4: { count: 1 } }) }] }) },
+    { id: "noop", name: "no-op", scene: "main", clients: [1],
+      plan: () => ({ steps: [{ method: "POST", path: "/bench/noop", body: "{}" }] }) },
+  ]`;
+    const program = `
+    const { compare } = await import("./bench/compare/compare.ts");
+    const options = { rounds: 1, seconds: 0.2, warmUpSeconds: 0.1, processes: 2, wanted: ["wrong", "twice", "noop"],
+      file: ${JSON.stringify(file)} };
+    process.exitCode = (await compare(options, ${subjects})) ? 0 : 1;`;
+    const { code, out } = await node(["--input-type=module", "--eval", program], {});
+    expect(out).toMatch(/FAILED: wrong, 1 client: \d+ failed: GET \/v1\/nowhere answered 404/);
+    expect(out).toMatch(/FAILED: twice, 1 client: 10\.64\.0\.1 was given twice/);
+    expect(code).toBe(1);
+    const { lines } = JSON.parse(readFileSync(file, "utf8")) as Result;
+    expect(lines.find(({ id }) => id === "noop")?.rounds).toHaveLength(1);
+  },
+  TIMEOUT_MS,
+);
+
+it("refuses a subject that there is not", async () => {
+  const { code, err } = await node(["bench/run.ts"], { BENCH_SUBJECTS: "noop,nothing" });
+  expect(err).toContain("there is no nothing");
+  expect(code).toBe(1);
+});
