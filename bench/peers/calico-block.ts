@@ -1,6 +1,6 @@
 /**
  * A block of 64 addresses as one JSON document, as Calico's library keeps it: slots, queue, attributes.
- * Imports nothing. Rule: pure; a document is changed only in the memory of one attempt (spec/core.md §2.4, §6).
+ * Imports nothing. Rule: pure; a document is changed only in the memory of one attempt.
  */
 
 /** Addresses of a block, /26, as the service's. */

@@ -1,6 +1,6 @@
 /**
- * One address at a time by compare-and-swap on etcd, with the reads and writes of Calico's library
- * (spec/core.md §7, §8), in its order. What is kinder than it: see bench/peers/README.md.
+ * One address at a time by compare-and-swap on etcd, with the reads and writes of Calico's library in its
+ * order. That it talks to etcd itself flatters it: most clusters put an API server between (README.md).
  * May import: the books, the block. Rule: no document is written but at the revision it was read at.
  */
 import {
