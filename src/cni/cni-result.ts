@@ -57,5 +57,5 @@ function addressWithPrefix(allocation: Allocation, prefix: Netconf["prefix"]): s
 }
 
 function render(document: object): string {
-  return JSON.stringify(document, null, 4);
+  return `${JSON.stringify(document, null, 4)}\n`;
 }

@@ -155,14 +155,14 @@ describe("result", () => {
     service.answerWith(allocated(allocation(4, { gateway: "10.244.3.1" }), allocation(6)));
     const finished = await invoke({ cniVersion, ipam: { ipv6: true, prefix: "answer", routes } });
     expect(finished.exitCode).toBe(0);
-    expect(finished.stdout).toBe(JSON.stringify(bodies[cniVersion], null, 4));
+    expect(finished.stdout).toBe(`${JSON.stringify(bodies[cniVersion], null, 4)}\n`);
   });
 
   test("without configured routes there is no routes key, and addresses are narrowed", async () => {
     service.answerWith(allocated(allocation(4)));
     const finished = await invoke();
     expect(finished.stdout).toBe(
-      JSON.stringify({ cniVersion: "1.0.0", ips: [{ address: "10.244.3.17/32" }] }, null, 4),
+      `${JSON.stringify({ cniVersion: "1.0.0", ips: [{ address: "10.244.3.17/32" }] }, null, 4)}\n`,
     );
   });
 });
