@@ -1,6 +1,6 @@
 /**
  * Who calls: static bearer tokens kept as SHA-256 hashes, or nobody where AUTH_MODE=none says so.
- * May import: core. A token, and what is wrong with the configured ones, never reaches an answer or a log.
+ * May import: core. No token, and nothing that the list of them holds, reaches an answer or a log.
  */
 import { type Rejection, rejection } from "../core/errors.ts";
 import { HOST_NAME_PATTERN } from "../core/limits.ts";
@@ -48,11 +48,11 @@ export function createAuthenticator(settings: AuthSettings): Authenticator {
   if (settings.mode === "none") {
     return { isConfigured: true, authenticate: async () => ok(ANONYMOUS) };
   }
-  const credentials = readCredentials(settings.tokens);
-  if (credentials === undefined) {
+  const credentials = readCredentials(settings.tokens ?? "");
+  if (!credentials.ok) {
     return { isConfigured: false, authenticate: async () => err(rejection("auth_not_configured", {})) };
   }
-  return { isConfigured: true, authenticate: (header) => recognise(credentials, header) };
+  return { isConfigured: true, authenticate: (header) => recognise(credentials.value, header) };
 }
 
 async function recognise(
@@ -77,34 +77,53 @@ function sameBytes(one: Uint8Array, other: Uint8Array): boolean {
   return difference === 0;
 }
 
-/** Reads the secret. Rejects, as undefined: no list, an empty one, or one with any entry that is not whole. */
-function readCredentials(text: string | undefined): readonly Credential[] | undefined {
-  if (text === undefined || text.trim() === "") return undefined;
+/**
+ * Says what keeps a list from being sound, and of which entry; undefined where it is sound.
+ * Shape: it names fields and never holds what they hold, for a start that a person looks at.
+ */
+export function faultOfTokens(text: string): string | undefined {
+  const read = readCredentials(text);
+  return read.ok ? undefined : read.error;
+}
+
+/** Reads the secret. Rejects: no list, an empty one, or one with any entry that is not whole. */
+function readCredentials(text: string): Result<readonly Credential[], string> {
+  if (text.trim() === "") return err("it is empty");
   let listed: unknown;
   try {
     listed = JSON.parse(text);
   } catch {
-    return undefined;
+    return err("it is no JSON");
   }
-  if (!Array.isArray(listed) || listed.length === 0) return undefined;
-  const credentials = listed.map(readCredential);
-  return credentials.every((one) => one !== undefined) ? credentials : undefined;
+  if (!Array.isArray(listed)) return err("it is no JSON list");
+  if (listed.length === 0) return err("the list is empty");
+  const credentials: Credential[] = [];
+  for (const [at, entry] of listed.entries()) {
+    const read = readCredential(entry);
+    if (!read.ok) return err(`entry ${at + 1}: ${read.error}`);
+    credentials.push(read.value);
+  }
+  return ok(credentials);
 }
 
-function readCredential(entry: unknown): Credential | undefined {
-  if (typeof entry !== "object" || entry === null) return undefined;
+function readCredential(entry: unknown): Result<Credential, string> {
+  if (typeof entry !== "object" || entry === null) return err("no object");
   const { name, sha256, role, host } = entry as Record<string, unknown>;
-  if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name)) return undefined;
-  if (typeof sha256 !== "string" || !/^[0-9a-fA-F]{64}$/.test(sha256)) return undefined;
+  if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name)) {
+    return err("name must be letters, digits and . _ -, 63 at most");
+  }
+  if (typeof sha256 !== "string" || !/^[0-9a-fA-F]{64}$/.test(sha256)) {
+    return err("sha256 must be 64 hexadecimal digits");
+  }
   const known = ROLES.find((one) => one === role);
-  if (known === undefined) return undefined;
-  const isHost = typeof host === "string" && HOST_NAME_PATTERN.test(host);
-  if (known === "agent" ? !isHost : host !== undefined) return undefined;
+  if (known === undefined) return err(`role must be one of ${ROLES.join(", ")}`);
   const hash = Uint8Array.from({ length: 32 }, (_, i) => Number.parseInt(sha256.slice(2 * i, 2 * i + 2), 16));
   const subject = `token:${name}`;
-  const principal: Principal =
-    known === "agent" && isHost
-      ? { subject, role: known, host, method: "token" }
-      : { subject, role: known, method: "token" };
-  return { hash, principal };
+  if (known !== "agent") {
+    if (host !== undefined) return err("host goes with the role agent only");
+    return ok({ hash, principal: { subject, role: known, method: "token" } });
+  }
+  if (typeof host !== "string" || !HOST_NAME_PATTERN.test(host))
+    return err("an agent needs the name of a host");
+  return ok({ hash, principal: { subject, role: known, host, method: "token" } });
 }

@@ -1,7 +1,7 @@
 /** `npm run build`: the static files, the Worker's bundle and the CNI plugin, all in dist/. */
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import { bundleWorker, deployedEntry, repositoryRoot } from "./bundle.ts";
-import { writePublicFiles } from "./public-files.ts";
+import { publicFolder, writePublicFiles } from "./public-files.ts";
 import { run } from "./run.ts";
 
 /** The bundle that is deployed. */
@@ -19,4 +19,12 @@ export async function buildAll(): Promise<void> {
 
 if (import.meta.main) {
   await buildAll();
+  const here = (path: string): string => relative(process.cwd(), resolve(repositoryRoot, path));
+  console.log(
+    [
+      `${here(workerBundle)}   the Worker`,
+      `${here(publicFolder)}            its static pages`,
+      `${here("dist/edge-ipam")}         the CNI plugin`,
+    ].join("\n"),
+  );
 }

@@ -29,6 +29,15 @@ export interface ClusterAccess extends ClusterRoute {
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+/** What does nothing without KUBERNETES_API_URL. */
+const SETTINGS = [
+  "KUBERNETES_TOKEN",
+  "KUBERNETES_TOKEN_FILE",
+  "KUBERNETES_CA",
+  "KUBERNETES_SERVER_NAME",
+  "KUBERNETES_VIRTUAL_MACHINES",
+  "KUBERNETES_TIMEOUT_SECONDS",
+];
 const ON_OFF = new Set(["on", "off"]);
 const TIMEOUT_SECONDS_MAX = 30;
 
@@ -83,12 +92,19 @@ function readToken({ KUBERNETES_TOKEN: text, KUBERNETES_TOKEN_FILE: file }: Node
   if (text) return { text };
   if (!file) return {};
   const name = basename(file);
-  if (name.startsWith(".") || !existsSync(file) || !statSync(file).isFile()) {
-    throw new StartRefused(
-      `KUBERNETES_TOKEN_FILE names ${file}, which is no file, or one whose name begins with a dot`,
-    );
-  }
+  const refuse = (why: string): never => {
+    throw new StartRefused(`KUBERNETES_TOKEN_FILE names ${file}, which ${why}`);
+  };
+  if (!existsSync(file)) return refuse("does not exist");
+  if (!statSync(file).isFile()) return refuse("is no file");
+  if (name.startsWith(".")) return refuse("begins with a dot: give the file another name");
   return { folder: resolve(dirname(file)), name };
+}
+
+/** Names settings of a cluster that are there while its address is not, so that nobody is asked. */
+export function unusedClusterSettings(environment: NodeJS.ProcessEnv): string[] {
+  if (environment.KUBERNETES_API_URL) return [];
+  return SETTINGS.filter((name) => environment[name]);
 }
 
 function readOptions(environment: NodeJS.ProcessEnv): Record<string, string> {

@@ -49,9 +49,36 @@ function endWhenTold(calls: Calls): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => calls.interrupt());
 }
 
-const { values } = parseArgs({ options: { url: { type: "string" } } });
+const USAGE = [
+  "npm run demo                     on a service of its own, in a temporary folder",
+  "npm run demo -- --url <service>  on a running one, such as http://127.0.0.1:8787;",
+  "                                 the variable IPAM_TOKEN holds an admin's token",
+].join("\n");
+
+/** Reads the command line. Shape: what is wrong with it, or what it asks for. */
+function readOptions(): { readonly url?: string; readonly isHelp: boolean } | string {
+  try {
+    const options = { url: { type: "string" }, help: { type: "boolean", short: "h" } } as const;
+    const { url, help = false } = parseArgs({ options }).values;
+    if (url === undefined) return { isHelp: help };
+    if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : "")) return `${url} is no http URL`;
+    return { url: url.replace(/\/+$/, ""), isHelp: help };
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+const options = readOptions();
+if (typeof options === "string") {
+  console.error(`${options}\n\n${USAGE}`);
+  process.exit(1);
+}
+if (options.isHelp) {
+  console.log(USAGE);
+  process.exit();
+}
 try {
-  await (values.url === undefined ? onOwn() : onRunning(values.url.replace(/\/+$/, "")));
+  await (options.url === undefined ? onOwn() : onRunning(options.url));
 } catch (error) {
   console.error(`\nThe demonstration ended early: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;

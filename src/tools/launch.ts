@@ -171,8 +171,9 @@ function openFilesLimit(): number {
   const limit = text === "unlimited" ? 1_048_576 : Number(text);
   if (!(limit >= openFilesMin)) {
     throw new StartRefused(
-      `only ${text || "an unknown number of"} files may be open at once and at least ${openFilesMin} are needed: ` +
-        "each live object takes three. Raise the hard limit (ulimit -Hn, or LimitNOFILE= in systemd).",
+      `only ${text || "an unknown number of"} files may be open at once, and ${openFilesMin} are needed:\n` +
+        "each live object takes three.\n" +
+        "Raise the hard limit (ulimit -Hn, or LimitNOFILE= in systemd).",
     );
   }
   return limit;

@@ -5,8 +5,9 @@
  */
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
+import { faultOfTokens } from "../http/auth.ts";
 import { repositoryRoot } from "./bundle.ts";
-import { readClusterAccess } from "./cluster-access.ts";
+import { readClusterAccess, unusedClusterSettings } from "./cluster-access.ts";
 import { type AuthMode, type Launched, type LaunchOptions, launch, StartRefused } from "./launch.ts";
 import { writePublicFiles } from "./public-files.ts";
 
@@ -56,9 +57,23 @@ const authText: Record<AuthMode, string> = {
   "not configured": "not configured: all calls refused until IPAM_TOKENS is a sound list",
 };
 
+const EVERY_ADDRESS = /^http:\/\/(0\.0\.0\.0|\[::\])(?=:)/;
+
+/** Where a program on this machine reaches the service: nobody calls the address that stands for all. */
+export function reachableUrl(url: string): string {
+  return url.replace(EVERY_ADDRESS, (_, address) => `http://${address === "[::]" ? "[::1]" : "127.0.0.1"}`);
+}
+
 /** What a person sees when the service is ready; lines fit in 80 columns. */
-export function readyText(url: string, { dataFolder, kubernetes }: LaunchOptions, service: Launched): string {
+export function readyText(
+  listening: string,
+  { dataFolder, kubernetes, tokens }: Pick<LaunchOptions, "dataFolder" | "kubernetes" | "tokens">,
+  service: Pick<Launched, "lockTools" | "authMode" | "objectsMax" | "openFiles">,
+  unused: readonly string[] = [],
+): string {
   const { flock, setpriv } = service.lockTools;
+  const url = reachableUrl(listening);
+  const fault = tokens === undefined ? undefined : faultOfTokens(tokens);
   const near = relative(process.cwd(), dataFolder);
   const folder =
     near !== "" && !near.startsWith("..") && near.length < dataFolder.length ? `./${near}` : dataFolder;
@@ -67,13 +82,19 @@ export function readyText(url: string, { dataFolder, kubernetes }: LaunchOptions
     "edge-ipam is ready",
     "",
     `  Address   ${url}`,
+    ...(url === listening ? [] : [`  Listens   on all addresses of this machine (${listening})`]),
     `  Docs      ${url}/docs`,
     `  Data      ${folder}`,
     `  Auth      ${authText[service.authMode]}`,
+    ...(fault === undefined ? [] : [`            ${fault}`]),
     ...(kubernetes === undefined ? [] : [`  Cluster   ${kubernetes.vars.KUBERNETES_API_URL}`]),
     `  Objects   up to ${service.objectsMax} live at once (${service.openFiles} open files)`,
     ...(flock ? [] : ["  Lock      file with process id: util-linux flock is missing here"]),
     ...(setpriv ? [] : ["  Note      setpriv is missing: if this launcher is killed, workerd stays"]),
+    ...unused.flatMap((name) => [
+      `  Note      ${name} is set and not used:`,
+      "            KUBERNETES_API_URL is not",
+    ]),
     "",
     "  Try it:",
     `  curl -s ${authorization}${url}/v1/config`,
@@ -97,7 +118,7 @@ async function main(): Promise<number> {
   stopWithParent(stop);
   try {
     const url = await service.ready;
-    console.log(readyText(url, settings, service));
+    console.log(readyText(url, settings, service, unusedClusterSettings(process.env)));
   } catch (error) {
     await service.kill();
     if (!stopping) {

@@ -2,9 +2,13 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ClusterAccess, readClusterAccess } from "../../src/tools/cluster-access.ts";
+import {
+  type ClusterAccess,
+  readClusterAccess,
+  unusedClusterSettings,
+} from "../../src/tools/cluster-access.ts";
 import { type Launched, launch } from "../../src/tools/launch.ts";
 import { workerdConfig } from "../../src/tools/workerd-config.ts";
 import { ApiServer } from "../support/api-server.ts";
@@ -42,6 +46,13 @@ describe("what the environment says of the cluster", () => {
   it("is nothing without an address", () => {
     expect(readClusterAccess({})).toBeUndefined();
     expect(readClusterAccess({ KUBERNETES_API_URL: "", KUBERNETES_TOKEN: "t" })).toBeUndefined();
+  });
+
+  it("names what is set and does nothing without an address", () => {
+    const set = { KUBERNETES_TOKEN: "s3cret", KUBERNETES_CA: "/ca.pem" };
+    expect(unusedClusterSettings(set)).toEqual(["KUBERNETES_TOKEN", "KUBERNETES_CA"]);
+    expect(unusedClusterSettings({ ...set, KUBERNETES_API_URL: "https://10.96.0.1" })).toEqual([]);
+    expect(unusedClusterSettings({ KUBERNETES_SERVICE_HOST: "10.96.0.1" })).toEqual([]);
   });
 
   it.each<[string, string, Partial<ClusterAccess>]>([
@@ -92,7 +103,13 @@ describe("what the environment says of the cluster", () => {
     ["credentials in it", { KUBERNETES_API_URL: "https://a:b@10.96.0.1" }, "KUBERNETES_API_URL must be"],
     ["a query in it", { KUBERNETES_API_URL: "https://10.96.0.1/?a=b" }, "KUBERNETES_API_URL must be"],
     ["two tokens", { KUBERNETES_TOKEN: "t", KUBERNETES_TOKEN_FILE: "/t" }, "only one of KUBERNETES_TOKEN"],
-    ["no such token file", { KUBERNETES_TOKEN_FILE: "/nowhere/token" }, "KUBERNETES_TOKEN_FILE names"],
+    [
+      "no such token file",
+      { KUBERNETES_TOKEN_FILE: "/nowhere/token" },
+      "names /nowhere/token, which does not exist",
+    ],
+    ["a folder as token file", { KUBERNETES_TOKEN_FILE: "/" }, "names /, which is no file"],
+    ["a token file that is hidden", { KUBERNETES_TOKEN_FILE: resolve(".gitignore") }, "begins with a dot"],
     ["no such CA file", { KUBERNETES_CA: "/nowhere/ca.pem" }, "KUBERNETES_CA names"],
     ["a CA without a certificate", { KUBERNETES_CA: "/dev/null" }, "KUBERNETES_CA must be"],
     ["another word for on", { KUBERNETES_VIRTUAL_MACHINES: "yes" }, "KUBERNETES_VIRTUAL_MACHINES must be"],

@@ -8,6 +8,7 @@ import { type Api, accepted, apiOf } from "../support/api/client.ts";
 import { addressesOf } from "../support/api/examples.ts";
 import { type Service, startService } from "../support/service.ts";
 
+const TOKENS = `[{"name":"ops","role":"admin","sha256":"${"0".repeat(64)}"}]`;
 const demo = resolve(import.meta.dirname, "../../src/tools/demo.ts");
 
 interface Played {
@@ -16,9 +17,9 @@ interface Played {
 }
 
 /** Plays it to its end; `until` interrupts it when its output holds a text. */
-function play(arguments_: string[], { until = "", folder = tmpdir() } = {}): Promise<Played> {
+function play(arguments_: string[], { until = "", folder = tmpdir(), token = "" } = {}): Promise<Played> {
   const child = spawn(process.execPath, [demo, ...arguments_], {
-    env: { ...process.env, TMPDIR: folder },
+    env: { ...process.env, TMPDIR: folder, ...(token === "" ? {} : { IPAM_TOKEN: token }) },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -107,9 +108,37 @@ describe("the demonstration", () => {
     }
   });
 
-  it("says when no service is there", async () => {
+  it("says where no service is", async () => {
     const { code, output } = await play(["--url", "http://127.0.0.1:9"]);
     expect(code).toBe(1);
-    expect(output).toContain("ended early");
+    expect(output).toContain("ended early: http://127.0.0.1:9 cannot be reached");
+    expect(output).toContain("Does the service run there?");
+  });
+
+  it("names the variable of the token where the service wants one", async () => {
+    const closed = await startService({ tokens: TOKENS });
+    try {
+      const without = await play(["--url", closed.url]);
+      expect(without.code).toBe(1);
+      expect(without.output).toContain("not_authenticated");
+      expect(without.output).toContain("IPAM_TOKEN is not set: it must hold an admin's token.");
+      const wrong = await play(["--url", closed.url], { token: "wrong" });
+      expect(wrong.output).toContain("token_invalid");
+      expect(wrong.output).toContain("IPAM_TOKEN was sent");
+      expect(wrong.output).not.toContain("wrong");
+    } finally {
+      await closed.stop();
+    }
+  });
+
+  it.each([
+    [["--help"], 0, /^npm run demo /m],
+    [["-h"], 0, /IPAM_TOKEN/],
+    [["--uri", "http://127.0.0.1:9"], 1, /--uri[\s\S]*npm run demo -- --url/],
+    [["--url", "127.0.0.1"], 1, /127\.0\.0\.1 is no http URL/],
+  ])("explains itself and shows no stack: %j", async (words, code, text) => {
+    const played = await play(words);
+    expect(played).toMatchObject({ code, output: expect.stringMatching(text) });
+    expect(played.output).not.toContain("    at ");
   });
 });

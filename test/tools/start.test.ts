@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { repositoryRoot } from "../../src/tools/bundle.ts";
-import { readSettings } from "../../src/tools/start.ts";
+import { reachableUrl, readSettings, readyText } from "../../src/tools/start.ts";
 
 const program = resolve(repositoryRoot, "src/tools/start.ts");
 let dataFolder: string;
@@ -176,6 +176,8 @@ describe("npm start", () => {
     );
     expect(status).toBe(1);
     expect(stderr).toContain("only 16383 files may be open");
+    expect(stderr).toContain("ulimit -Hn");
+    expect(stderr.split("\n").filter((line) => line.length > 80)).toEqual([]);
   });
 
   it("raises the soft limit of open files to the hard one", async () => {
@@ -219,6 +221,50 @@ function openFilesOf(pid: number): string[] | undefined {
   const limits = readFileSync(`/proc/${pid}/limits`, "utf8");
   return /^Max open files +(\d+) +(\d+)/m.exec(limits)?.slice(1);
 }
+
+describe("what the start says", () => {
+  const service = {
+    authMode: "not configured" as const,
+    lockTools: { flock: true, setpriv: true },
+    objectsMax: 5_290,
+    openFiles: 16_384,
+  };
+
+  it.each([
+    ["http://0.0.0.0:8899", "http://127.0.0.1:8899"],
+    ["http://[::]:8899", "http://[::1]:8899"],
+    ["http://10.0.0.5:8899", "http://10.0.0.5:8899"],
+  ])("of %s a program here can reach: %s", (listening, url) => {
+    expect(reachableUrl(listening)).toBe(url);
+    const text = readyText(listening, { dataFolder: "/data" }, service);
+    expect(text).toContain(`Address   ${url}\n`);
+    expect(text).toContain(`${url}/v1/config`);
+    expect(text.includes("all addresses of this machine")).toBe(url !== listening);
+  });
+
+  it.each([
+    ["x", "it is no JSON"],
+    ["", "it is empty"],
+    ["[]", "the list is empty"],
+    ['[{"name":"a","role":"admin","sha256":"5ecre7"}]', "entry 1: sha256 must be 64 hexadecimal digits"],
+    [
+      `[{"name":"a","role":"admin","sha256":"${"0".repeat(64)}"},{"name":"b","role":"5ecre7","sha256":"${"1".repeat(64)}"}]`,
+      "entry 2: role must be one of admin, reader, agent",
+    ],
+  ])("why nobody is let in, without what stands there: %s", (tokens, fault) => {
+    const text = readyText("http://127.0.0.1:1", { dataFolder: "/data", tokens }, service);
+    expect(text).toMatch(/Auth +not configured/);
+    expect(text).toContain(`            ${fault}\n`);
+    expect(text).not.toContain("5ecre7");
+    expect(text.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  it("which settings do nothing", () => {
+    const text = readyText("http://127.0.0.1:1", { dataFolder: "/data" }, service, ["KUBERNETES_TOKEN"]);
+    expect(text).toContain("KUBERNETES_TOKEN is set and not used:");
+    expect(text.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  });
+});
 
 describe("settings", () => {
   it("have defaults that serve this machine only", () => {

@@ -80,7 +80,8 @@ export class Calls {
       if (call.status === undefined ? status < 300 : status === call.status) return answer;
       if (status !== 503 || tries === TRIES_MAX) {
         const { code, detail, hint } = answer;
-        throw new Error(`${method} ${path} was answered ${status} ${code}: ${detail} Next: ${hint}`);
+        const token = status === 401 || status === 403 ? ` ${this.#tokenHint()}` : "";
+        throw new Error(`${method} ${path} was answered ${status} ${code}: ${detail} Next: ${hint}${token}`);
       }
       await new Promise((wake) => setTimeout(wake, 200 * 2 ** tries));
     }
@@ -98,8 +99,23 @@ export class Calls {
     return items;
   }
 
+  #tokenHint(): string {
+    return `IPAM_TOKEN ${this.token === undefined ? "is not set" : "was sent"}: it must hold an admin's token.`;
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    try {
+      return await fetch(`${this.url}${path}`, init);
+    } catch (thrown) {
+      const { cause, message } = thrown as Error & { cause?: { code?: string } };
+      throw new Error(
+        `${this.url} cannot be reached (${cause?.code ?? message}). Does the service run there?`,
+      );
+    }
+  }
+
   async #once(method: string, path: string, { body, key }: Call): Promise<{ status: number; text: string }> {
-    const answer = await fetch(`${this.url}${path}`, {
+    const answer = await this.#fetch(path, {
       method,
       redirect: "manual",
       signal: AbortSignal.timeout(60_000),
