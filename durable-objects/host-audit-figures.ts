@@ -94,9 +94,7 @@ function poolsOf({ host, holdings, rows, reclaimed, pools }: FigureFacts): Recor
     const isOwner = owner === host;
     add(pool?.name, { allocated: own, borrowed: isOwner ? 0 : own, blocks: isOwner ? 1 : 0 });
   }
-  for (const { suspicion, pool } of rows) {
-    if (leakState(suspicion) !== "confirmed") add(pool, { candidates: 1 });
-  }
+  for (const { pool } of rows) add(pool, { candidates: 1 });
   // What a pool counted goes with it: a counter that took over from others would jump.
   const counted = [...reclaimed].filter(([pool]) => pool === NO_POOL || !isGone(pool));
   for (const [pool, addresses] of counted) add(pool, { reclaimed: addresses });

@@ -45,7 +45,7 @@ export function addressFamilies({ pools, hosts }: MetricsFacts, perHost: boolean
     ),
     gauge(
       "ipam_allocations_gc_candidates",
-      "Addresses suspected to be leaked, and leaked ones that are held back",
+      "Addresses suspected to be leaked, and leaked ones that are not yet released",
       samples(everywhere, "candidates"),
     ),
     gauge("ipam_blocks", "Blocks by the node that owns them", blockSamples(everywhere, pools, perHost)),
@@ -74,7 +74,7 @@ function outsideOf(host: HostFacts, pools: readonly PoolFacts[]): Cell {
   const known = new Set(pools.map(({ pool }) => pool));
   const left = Object.entries(told).flatMap(([pool, figures]) => (known.has(pool) ? [] : [figures]));
   const rest = (all: number, field: keyof HostPoolFigures) => Math.max(0, all - sum(inPools, field));
-  const suspected = counts === undefined ? 0 : counts.candidates + counts.held;
+  const suspected = counts === undefined ? 0 : counts.candidates + counts.confirmed + counts.held;
   const figures = {
     allocated: rest(allocated, "allocated"),
     borrowed: sum(left, "borrowed"),

@@ -120,7 +120,7 @@ export interface HostPoolFigures {
   readonly borrowed: number;
   /** Blocks that the host owns. */
   readonly blocks: number;
-  /** Candidates, and confirmed ones that are held. */
+  /** All that is suspected and not yet released: candidates and confirmed ones, held or not. */
   readonly candidates: number;
   /** Released by the collector since the host was first audited; only rises. */
   readonly reclaimed: number;

@@ -1,6 +1,7 @@
 /** What a Host tells of its audits by pool: what is left of pools that are gone, and what goes with them. */
 import { expect, test } from "vitest";
 import { figuresOf } from "../../../durable-objects/host-audit-figures.ts";
+import type { Suspicion } from "../../../src/core/leak-ledger.ts";
 import { subjectOf } from "../../core/leak-facts.ts";
 
 const ROW = {
@@ -9,7 +10,7 @@ const ROW = {
 } as const;
 
 /** A host that owns a block of one pool, and holds an address in a block of another. */
-function told(pools: readonly string[] | undefined) {
+function told(pools: readonly string[] | undefined, suspicion: Suspicion = ROW) {
   const holding = (block: string, pool: string | undefined, owner: string) => ({
     block,
     subjects: [],
@@ -20,7 +21,7 @@ function told(pools: readonly string[] | undefined) {
     auditedAt: 1,
     holdings: [holding("a", "red", "h"), holding("b", "blue", "other"), holding("c", undefined, "h")],
     judged: [],
-    rows: [{ suspicion: ROW, subject: subjectOf(), pool: "blue" }],
+    rows: [{ suspicion, subject: subjectOf(), pool: "blue" }],
     report: { state: "never", workloads: 0 },
     hasKubernetes: false,
     reclaimed: new Map([
@@ -41,6 +42,14 @@ test("what is left of a pool that is gone is told as in no pool, but for what it
     red: { ...NONE, allocated: 1, blocks: 1, reclaimed: 3 },
     "": { allocated: 2, borrowed: 1, blocks: 1, candidates: 1, reclaimed: 5 },
   });
+});
+
+test("what is confirmed stays counted as suspected until it is released, held or not", () => {
+  const confirmed = { ...ROW, state: "confirmed" } as const;
+  const counted = [confirmed, { ...confirmed, held: "breaker_open" } as const].map(
+    (row) => told(["blue"], row).blue?.candidates,
+  );
+  expect(counted).toEqual([1, 1]);
 });
 
 test("while it is not known which pools there are, none counts as gone", () => {
