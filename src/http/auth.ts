@@ -1,6 +1,6 @@
 /**
  * Who calls: static bearer tokens kept as SHA-256 hashes, or nobody where AUTH_MODE=none says so.
- * May import: core. No token, and nothing that the list of them holds, reaches an answer or a log.
+ * May import: core. No token and no hash of one, as configured or as shown, reaches an answer or a log.
  */
 import { type Rejection, rejection } from "../core/errors.ts";
 import { HOST_NAME_PATTERN } from "../core/limits.ts";
