@@ -51,7 +51,18 @@ export async function startPostgresServer(settings: Readonly<Record<string, stri
   const user = systemUser();
   try {
     if (user !== undefined) chownSync(folder, user.uid, user.gid);
-    const parameters = ["-D", data, "-U", DATABASE_USER, "-A", "trust", "-E", "UTF8", "--locale=C"];
+    const parameters = [
+      "-D",
+      data,
+      "-U",
+      DATABASE_USER,
+      "-A",
+      "trust",
+      "-E",
+      "UTF8",
+      "--locale=C",
+      "--no-sync",
+    ];
     execFileSync(initdb, parameters, { cwd: folder, stdio: ["ignore", "ignore", "pipe"], ...user });
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
