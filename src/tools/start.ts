@@ -77,7 +77,7 @@ export function readyText(
   const near = relative(process.cwd(), dataFolder);
   const folder =
     near !== "" && !near.startsWith("..") && near.length < dataFolder.length ? `./${near}` : dataFolder;
-  const authorization = service.authMode === "tokens" ? '-H "Authorization: Bearer $TOKEN" ' : "";
+  const authorization = service.authMode === "tokens" ? '-H "Authorization: Bearer $token" ' : "";
   const lines = [
     "edge-ipam is ready",
     "",

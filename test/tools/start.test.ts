@@ -197,7 +197,7 @@ describe("npm start", () => {
     const secret = `[{"name":"t","sha256":"${"7".repeat(64)}","role":"admin"}]`;
     const { text } = await start({ IPAM_TOKENS: secret });
     expect(text).toMatch(/Auth +bearer tokens/);
-    expect(text).toContain('-H "Authorization: Bearer $TOKEN"');
+    expect(text).toContain('-H "Authorization: Bearer $token"');
     const files = readdirSync(dataFolder, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
     expect(files.map(({ name }) => name)).toContain("workerd.capnp");
     for (const { parentPath, name } of files) {
