@@ -8,8 +8,9 @@ import { Fleet } from "../generator/fleet.ts";
 import { describeMachine, machineText } from "../machine.ts";
 import { type Service, startService } from "../service.ts";
 import { Progress } from "../table.ts";
-import { bareRate, type Contender, SubjectContender } from "./contender.ts";
+import { type Contender, SubjectContender } from "./contender.ts";
 import { type Line, middle } from "./line.ts";
+import { tellLoad } from "./load-check.ts";
 import { MAIN_SCENE, MAIN_SUBJECTS } from "./main-subjects.ts";
 import { COOLING_SCENE, HELD_SCENE, OTHER_SUBJECTS, SIZES_SCENE } from "./other-subjects.ts";
 import { startPeers } from "./peers.ts";
@@ -79,7 +80,7 @@ class Comparison {
         // Those of one number of clients next to each other: they are compared.
         this.#contenders.sort((one, other) => one.line.clients - other.line.clients);
         if (this.#contenders.length === 0) throw new Error(`there is no subject ${this.#options.wanted}`);
-        const load = await this.#checkLoad();
+        const load = await this.#tellLoad();
         await this.#measure();
         const minutes = (performance.now() - beganAt) / 60_000;
         const { rounds, seconds, processes } = this.#options;
@@ -130,27 +131,10 @@ class Comparison {
     }
   }
 
-  /** Shows whether the load is the limit. */
-  async #checkLoad(): Promise<string[]> {
+  async #tellLoad(): Promise<string[]> {
     const [service] = this.#services;
     if (service === undefined) return [];
-    const two = new Fleet(2);
-    const seconds = Math.max(1, this.#options.seconds);
-    const { url } = service.target;
-    try {
-      await bareRate(two, url, 64, seconds);
-      await bareRate(this.#fleet, url, 64, seconds);
-      const both = await bareRate(two, url, 64, seconds);
-      const one = await bareRate(this.#fleet, url, 64, seconds);
-      const told = (rate: number, share: number) =>
-        `${rate.toFixed(0)}/s, at ${(share * 100).toFixed(0)} % of a core`;
-      return [
-        `A Worker that answers "ok": ${told(one.perSecond, one.share)};`,
-        `with two processes that send: ${told(both.perSecond, both.share)} each.`,
-      ];
-    } finally {
-      two.close();
-    }
+    return await tellLoad(this.#fleet, service.target.url, this.#options.seconds);
   }
 
   async #measure(): Promise<void> {

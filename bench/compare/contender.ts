@@ -2,7 +2,7 @@
  * A subject at one number of clients, on its service: one round of it, and one operation by itself.
  * May import: the subjects, the load. Rule: counted from the objects' own counters, outside of what is timed.
  */
-import type { Fleet, Measurement } from "../generator/fleet.ts";
+import type { Measurement } from "../generator/fleet.ts";
 import type { Service } from "../service.ts";
 import { add, type Cost, type Line, type Round } from "./line.ts";
 import type { Stage, Subject } from "./subject.ts";
@@ -125,10 +125,4 @@ function difference(before: Counted, after: Counted, operations: number): Cost {
     commits: (after.commits - before.commits) / operations,
     rows: (after.rowsWritten - before.rowsWritten) / operations,
   };
-}
-
-/** So many processes, on a server that reads nothing: with more of them it must answer no more. */
-export async function bareRate(fleet: Fleet, url: string, clients: number, seconds: number) {
-  const plan = { steps: [{ method: "GET", path: "/bench/bare" }] };
-  return await fleet.run({ url, plan, clients, seconds, from: 0 });
 }

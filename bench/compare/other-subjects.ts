@@ -20,8 +20,8 @@ const LIVE_HOSTS = 200;
 const BUSY_HOSTS = 50;
 const CLIENTS = 4;
 const COOLDOWN_SECONDS = 60;
-const SWEEP_POLL_MS = 100;
-const SWEEP_POLLS_MAX = 3_000;
+const SWEEP_POLL_MS = 250;
+const SWEEP_POLLS_MAX = 1_200;
 const LARGE = Number(process.env.BENCH_BLOCKS ?? 4_096);
 const BLOCKS_PER_HOST = 14;
 /** Addresses that are left in the prober's block at least: else each allocation turns it full, and its release back. */
