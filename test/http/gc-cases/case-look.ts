@@ -49,12 +49,16 @@ export async function look(service: CaseService): Promise<Look & { readonly leak
   };
 }
 
-/** What one sample of the metrics says, by its name with its labels; undefined: there is no such series. */
-export async function metricsOf(service: CaseService): Promise<ReadonlyMap<string, number>> {
+/** What the metrics say, by the name of a sample with its labels; null for those asked for that are not there. */
+export async function seriesOf(service: CaseService, asked: unknown): Promise<[string, number | null][]> {
+  if (asked === undefined) return [];
   const { status, text } = await service.send("GET", "/metrics");
   if (status !== 200) throw new Error(`GET /metrics: ${status}`);
-  const samples = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  return new Map(
-    samples.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.split(" ").at(-1))]),
-  );
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  const samples = lines.map((line): [string, number] => {
+    return [line.slice(0, line.lastIndexOf(" ")), Number(line.split(" ").at(-1))];
+  });
+  const names = new Set(samples.map(([name]) => name));
+  const absent = Object.keys(asked as object).filter((name) => !names.has(name));
+  return [...samples, ...absent.map((name): [string, null] => [name, null])];
 }

@@ -7,7 +7,7 @@ import type { AllocationGiven, BlockGiven, Given, LeakCase, StepGiven } from "..
 import { LeakWorld } from "../../core/leak-world.ts";
 import { CaseCluster } from "./case-cluster.ts";
 import { type Answers, routable } from "./case-compare.ts";
-import { type Look, look, metricsOf } from "./case-look.ts";
+import { type Look, look, seriesOf } from "./case-look.ts";
 import { AgentPass, type CasePass, ClusterPass } from "./case-pass.ts";
 import * as make from "./case-seed.ts";
 import { CaseService } from "./case-service.ts";
@@ -200,7 +200,7 @@ class Scene {
     const now = await look(this.#service);
     const held = { candidates: now.candidates, confirmed: now.confirmed };
     const blocks = { blocks_left: [...now.owners.keys()], blocks_left_count: now.owners.size };
-    const metrics = step.expect.metrics === undefined ? [] : await this.#metrics(step);
+    const metrics = await seriesOf(this.#service, step.expect.metrics);
     const seen = { ...held, ...blocks, ...Object.fromEntries(metrics) };
     const all = { ...seen, allocated: now.allocated, cooling: now.cooling, pool_of: now.pools };
     return step.op === "sync" ? { ...all, ...(await this.#done(now)) } : all;
@@ -219,8 +219,11 @@ class Scene {
     for (const [host, isOver] of this.#lost) {
       if (isOver) continue;
       const isOwner = [...now.owners.values()].includes(host);
-      if (now.leaks.some((one) => one.host === host)) nodesFailed.push(host);
-      if (isOwner || (await this.#hasLeft(host))) continue;
+      const hasLeft = await this.#hasLeft(host);
+      // A block that a lost node has still, with nothing of it inside, only cools.
+      const isWaiting = this.#hasCluster && isOwner && !hasLeft;
+      if (isWaiting || now.leaks.some((one) => one.host === host)) nodesFailed.push(host);
+      if (isOwner || hasLeft) continue;
       this.#lost.set(host, true);
       nodesReleased.push(host);
     }
@@ -242,11 +245,5 @@ class Scene {
     }
     const { status, body } = await this.#service.send("GET", `/v1/hosts/${host}`);
     return status !== 404 && body.allocationsLeft !== 0;
-  }
-
-  async #metrics({ expect }: StepGiven): Promise<[string, unknown][]> {
-    const samples = await metricsOf(this.#service);
-    const absent = Object.keys(expect.metrics as Answers).filter((name) => !samples.has(name));
-    return [...samples, ...absent.map((name): [string, unknown] => [name, null])];
   }
 }

@@ -67,7 +67,7 @@ export class CaseService {
 
   /** What a second of the case is, milliseconds since 1970. */
   at(seconds: number): number {
-    return this.#origin + seconds * 1000;
+    return this.#origin + Math.round(seconds * 1000);
   }
 
   /** The clock goes on from a second of the case. */
