@@ -67,7 +67,8 @@ function readUrl(text: string): URL {
   const lost = `${url?.search}${url?.hash}${url?.username}${url?.password}`;
   if (url === undefined || !isFit || lost !== "") {
     throw new StartRefused(
-      "KUBERNETES_API_URL must be https://host:port, or http:// to this machine, without query or credentials",
+      "KUBERNETES_API_URL must be https://host:port,\n" +
+        "or http:// to this machine, without query or credentials",
     );
   }
   return url;
@@ -78,7 +79,7 @@ function readTls({ KUBERNETES_CA: given, KUBERNETES_SERVER_NAME: serverName }: N
   const text = !given || given.includes("-----BEGIN") ? given : readText("KUBERNETES_CA", given);
   const certificates = [...(text ?? "").matchAll(CERTIFICATE)].map(([certificate]) => `${certificate}\n`);
   if (given && certificates.length === 0) {
-    throw new StartRefused("KUBERNETES_CA must be a file of certificates in PEM form, or such certificates");
+    throw new StartRefused("KUBERNETES_CA must be a file of certificates in PEM form,\nor such certificates");
   }
   return { certificates, ...(serverName ? { serverName } : {}) };
 }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Calls } from "./demo/calls.ts";
-import { say } from "./demo/screen.ts";
+import { complain, say } from "./demo/screen.ts";
 import { play } from "./demo/story.ts";
 import { type Launched, launch } from "./launch.ts";
 
@@ -80,6 +80,6 @@ if (options.isHelp) {
 try {
   await (options.url === undefined ? onOwn() : onRunning(options.url));
 } catch (error) {
-  console.error(`\nThe demonstration ended early: ${error instanceof Error ? error.message : String(error)}`);
+  complain(`\nThe demonstration ended early: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
 }

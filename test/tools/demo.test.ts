@@ -113,6 +113,7 @@ describe("the demonstration", () => {
     expect(code).toBe(1);
     expect(output).toContain("ended early: http://127.0.0.1:9 cannot be reached");
     expect(output).toContain("Does the service run there?");
+    for (const line of output.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
   });
 
   it("names the variable of the token where the service wants one", async () => {
@@ -121,7 +122,9 @@ describe("the demonstration", () => {
       const without = await play(["--url", closed.url]);
       expect(without.code).toBe(1);
       expect(without.output).toContain("not_authenticated");
-      expect(without.output).toContain("IPAM_TOKEN is not set: it must hold an admin's token.");
+      const words = without.output.replace(/\s+/g, " ");
+      expect(words).toContain("IPAM_TOKEN is not set: it must hold an admin's token.");
+      for (const line of without.output.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
       const wrong = await play(["--url", closed.url], { token: "wrong" });
       expect(wrong.output).toContain("token_invalid");
       expect(wrong.output).toContain("IPAM_TOKEN was sent");

@@ -107,9 +107,9 @@ export class Calls {
     try {
       return await fetch(`${this.url}${path}`, init);
     } catch (thrown) {
-      const { cause, message } = thrown as Error & { cause?: { code?: string } };
+      const { cause, message } = thrown as Error & { cause?: { code?: string; message?: string } };
       throw new Error(
-        `${this.url} cannot be reached (${cause?.code ?? message}). Does the service run there?`,
+        `${this.url} cannot be reached (${cause?.code ?? cause?.message ?? message}). Does the service run there?`,
       );
     }
   }

@@ -15,19 +15,24 @@ export function chapter(title: string): void {
   console.log(`\n${chapters}  ${title}\n`);
 }
 
+/** Says what went wrong, where errors belong. */
+export function complain(text: string): void {
+  say(text, "", "", console.error);
+}
+
 /** Prints words, broken at spaces to fit, further lines deeper; what has no space stays whole. */
-export function say(text: string, indent = INDENT, deeper = indent): void {
+export function say(text: string, indent = INDENT, deeper = indent, print = console.log): void {
   for (const line of text.split("\n")) {
     let printed = "";
     for (const word of line.split(" ")) {
       if (printed !== "" && printed.length + 1 + word.length > COLUMNS) {
-        console.log(printed);
+        print(printed);
         printed = "";
       }
       printed =
         printed === "" ? (word === line.split(" ")[0] ? indent : deeper) + word : `${printed} ${word}`;
     }
-    console.log(printed.trimEnd());
+    print(printed.trimEnd());
   }
 }
 
