@@ -1,7 +1,6 @@
 /**
  * `node bench/peers/client.ts '{"peer": "etcd", …}'`: a load on a peer, from a process of its own.
- * May import: the peers. Rule: bounded in time; prints one line of JSON and nothing else. Whoever forked
- * it is told when the timed part begins and ends.
+ * May import: the peers. Rule: bounded in time; prints one line of JSON, and tells its parent what is timed.
  */
 import { connectPeer, type PeerName } from "./peer.ts";
 

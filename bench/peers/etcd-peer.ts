@@ -48,11 +48,11 @@ class EtcdAllocator implements Allocator {
     const pools = await this.#books.rules(host);
     for (const cidr of await this.#ownBlocks(host)) {
       const block = await this.#books.block(cidr);
-      const address = block?.document.affinity === ownerOf(host) && (await this.#takeFrom(block, handle));
-      if (address) {
-        this.#lastUseful.set(host, cidr);
-        return address;
-      }
+      if (block?.document.affinity !== ownerOf(host)) continue;
+      const address = await this.#takeFrom(block, handle);
+      if (address === undefined) continue;
+      this.#lastUseful.set(host, cidr);
+      return address;
     }
     return this.#attempts(`a block for ${host}`, async () => {
       const claimed = await this.#claim(pools, host);

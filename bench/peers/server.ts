@@ -44,9 +44,17 @@ export async function startServer(command: ServerCommand, isReady: () => Promise
       printed = (printed + text).slice(-4_000);
     });
   }
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // A benchmark that ends by an error leaves nothing either.
+  const onExit = (): void => {
+    child.kill("SIGKILL");
+    remove();
+  };
+  process.once("exit", onExit);
   const stop = async (): Promise<void> => {
     await end(child, stopSignal);
-    rmSync(folder, { recursive: true, force: true });
+    process.off("exit", onExit);
+    remove();
   };
   const failed = new Promise<never>((_settle, fail) => child.once("error", fail));
   try {
