@@ -29,6 +29,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   random_page_cost: "1.1",
   autovacuum_naptime: "10s",
   jit: "off",
+  // Only for queries in parallel, of which there are none; so what it shares goes with its folder.
+  dynamic_shared_memory_type: "mmap",
 };
 
 function programFolders(): string[] {
