@@ -121,12 +121,20 @@ class Comparison {
       },
     };
     await SCENES[scene].prepare(stage);
-    for (const subject of subjects) await subject.prepare?.(stage);
+    const faults = new Map<Subject, string>();
+    for (const subject of subjects) {
+      await subject.prepare?.(stage).catch((error: unknown) => {
+        faults.set(subject, String(error));
+      });
+    }
     this.#memory.push({ ...memory, prepared: service.memory() });
     const given = new Set<string>();
     for (const subject of subjects) {
       for (const clients of subject.clients) {
-        this.#contenders.push(new SubjectContender(subject, clients, stage, given));
+        const contender = new SubjectContender(subject, clients, stage, given);
+        const fault = faults.get(subject);
+        if (fault !== undefined) contender.line.fault = `not prepared: ${fault}`;
+        this.#contenders.push(contender);
       }
     }
   }

@@ -23,7 +23,6 @@ const COOLDOWN_SECONDS = 60;
 const SWEEP_POLL_MS = 250;
 const SWEEP_POLLS_MAX = 1_200;
 const LARGE = Number(process.env.BENCH_BLOCKS ?? 4_096);
-const BLOCKS_PER_HOST = 14;
 /** Addresses that are left in the prober's block at least: else each allocation turns it full, and its release back. */
 const LEFT = 2;
 const UNCAPPED = { strictAffinity: true, maxBlocksPerHost: 1_000_000 };
@@ -113,7 +112,7 @@ export const SIZES_SCENE: Scene = {
 /**
  * The prober's block is as full as the pool; of the others, so many are full.
  *
- * Why in turn: a host that takes block after block claims the next one ahead, and the last would find none.
+ * Why few hosts: each has a block claimed ahead by the end, and at 99 % few are left.
  */
 async function fill(stage: Stage, size: Size): Promise<void> {
   const pool = poolOf(size);
@@ -125,10 +124,17 @@ async function fill(stage: Stage, size: Size): Promise<void> {
   const own = Math.floor((PER_BLOCK * size.percent) / 100);
   await take(`probe-${pool}`, `fill.${pool}`, Math.min(Math.max(1, own), PER_BLOCK - LEFT));
   const blocks = Math.max(0, Math.ceil((size.blocks * size.percent) / 100) - 1);
-  const hosts = Math.ceil(blocks / BLOCKS_PER_HOST);
-  await inLots(hosts, CLIENTS, (host) => register(stage, `${pool}-${host}`));
-  const one = (block: number) => take(`${pool}-${block % hosts}`, `fill.${pool}.${block}`, PER_BLOCK);
-  await inLots(blocks, CLIENTS, one, stage.progress(`filling ${blocks.toLocaleString("en")} blocks`, blocks));
+  const hosts = Math.min(CLIENTS, Math.max(1, Math.floor(size.blocks / 100)));
+  const show = stage.progress(`filling ${blocks.toLocaleString("en")} blocks`, blocks);
+  let filled = 0;
+  await inLots(hosts, hosts, async (host) => {
+    await register(stage, `${pool}-${host}`);
+    for (let block = host; block < blocks; block += hosts) {
+      await take(`${pool}-${host}`, `fill.${pool}.${block}`, PER_BLOCK);
+      filled += 1;
+      show(filled);
+    }
+  });
 }
 
 const probe = (size: Size): Subject => ({

@@ -27,7 +27,7 @@ export function targetsOf(lines: readonly Line[]): Target[] {
     lines.find((line) => line.id === id && line.clients === clients && line.fault === undefined);
   const of = (id: string, to: string, clients: number, figure: Figure) =>
     ratio(at(id, clients), at(to, clients), figure);
-  const nameOf = (id: string) => lines.find((line) => line.id === id)?.name ?? id;
+  const nameOf = (id: string) => lines.find((line) => line.id === id)?.name ?? "4,096 blocks";
   const size = (blocks: string, percent: number) => of(`size-${blocks}-${percent}`, "size-1-0", 1, "p50");
   return [
     atMost(1.8, of("allocate-1", "write", 1, "p50"), "1 client, 1 host: p50, to the durable write"),
