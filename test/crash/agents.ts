@@ -5,7 +5,7 @@
 import { pause, type Recorder } from "../http/load/recorder.ts";
 import type { Tenure } from "../support/history.ts";
 import type { HttpClient } from "../support/http-client.ts";
-import type { Ground } from "./ground.ts";
+import { capOf, type Ground } from "./ground.ts";
 
 /** Pods of one host: fewer than would look implausible if all of them were gone. */
 const PODS_MAX = 8;
@@ -28,6 +28,7 @@ interface Agent {
 export class Agents {
   readonly #recorder: Recorder;
   readonly #client: HttpClient;
+  readonly #ground: Ground;
   readonly #hosts: readonly string[];
   readonly #random: () => number;
   readonly #agents = new Map<string, Agent>();
@@ -36,10 +37,11 @@ export class Agents {
   #count = 0;
 
   /** Agents run on hosts that no operator removes. */
-  constructor(recorder: Recorder, client: HttpClient, { hosts, movable }: Ground, random: () => number) {
+  constructor(recorder: Recorder, client: HttpClient, ground: Ground, random: () => number) {
     this.#recorder = recorder;
     this.#client = client;
-    this.#hosts = hosts.filter((host) => !movable.includes(host));
+    this.#ground = ground;
+    this.#hosts = ground.hosts.filter((host) => !ground.movable.includes(host));
     this.#random = random;
   }
 
@@ -100,7 +102,7 @@ export class Agents {
     const pod: Pod = { host, handle, got: [] };
     this.#alive.add(pod);
     const attributes = { namespace: "crash", pod: handle };
-    const more = { attributes, ipv4: { count: 1, pools: ["wide"] } };
+    const more = { ...capOf(this.#ground, host), attributes, ipv4: { count: 1, pools: ["wide"] } };
     const wish = { host, handle, key: `pod-${this.#count}-crash`, more };
     pod.got = (await this.#recorder.allocateSurely(wish, TRIES)).got;
   }

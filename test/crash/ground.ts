@@ -68,6 +68,11 @@ export function groundOf({ hosts: count }: Size): Ground {
   };
 }
 
+/** What every request of a host says of its cap: one that said nothing would claim beyond it. */
+export function capOf({ capped, cap }: Ground, host: string): { readonly maxBlocksPerHost?: number } {
+  return capped.has(host) ? { maxBlocksPerHost: cap } : {};
+}
+
 /** Puts pools and hosts there. */
 export async function prepare(client: HttpClient, { hosts, blocks }: Ground): Promise<void> {
   const bits = Math.log2(blocks) + BLOCK_BITS;

@@ -4,7 +4,7 @@
  */
 import { pause, type Recorder, type Wish } from "../http/load/recorder.ts";
 import type { Allocate, Tenure } from "../support/history.ts";
-import { type Ground, LIMITED, MOVING } from "./ground.ts";
+import { capOf, type Ground, LIMITED, MOVING } from "./ground.ts";
 
 /** A key that holds something, as far as the clients know. */
 interface Held {
@@ -85,7 +85,7 @@ export class CrashLoad {
 
   /** One address mostly; both families, some of one, part of what is asked for, from the other pool. */
   #more(host: string): Wish["more"] {
-    const cap = this.#ground.capped.has(host) ? { maxBlocksPerHost: this.#ground.cap } : {};
+    const cap = capOf(this.#ground, host);
     const dice = this.#random();
     if (dice < 0.5) return cap;
     if (dice < 0.7) return { ...cap, ipv6: { count: 1 } };
@@ -108,7 +108,10 @@ export class CrashLoad {
   /** What has no outcome is asked for again one by one: a batch's key is that of a request of its own. */
   async #allocateBatch(): Promise<void> {
     const host = this.#host();
-    const wishes = Array.from({ length: BATCH }, () => this.#name(host));
+    const wishes = Array.from({ length: BATCH }, () => ({
+      ...this.#name(host),
+      more: capOf(this.#ground, host),
+    }));
     const answers = await this.#recorder.allocateBatch(host, wishes);
     for (const [index, wish] of wishes.entries()) {
       const answer = answers[index];
@@ -120,8 +123,9 @@ export class CrashLoad {
   async #allocateLimited(): Promise<void> {
     const { handle, maxPerHandle } = this.#oneOf(LIMITED) ?? LIMITED[0]!;
     const isDual = maxPerHandle > 1 && this.#random() < 0.5;
-    const more = { maxPerHandle, ...(isDual ? { ipv6: { count: 1 } } : {}) };
-    const wish: Wish = { ...this.#name(this.#host()), handle, more };
+    const host = this.#host();
+    const more = { ...capOf(this.#ground, host), maxPerHandle, ...(isDual ? { ipv6: { count: 1 } } : {}) };
+    const wish: Wish = { ...this.#name(host), handle, more };
     const { got } = await this.#surely(wish);
     const dice = this.#random();
     if (dice < 0.1) await this.#recorder.release({ handle });
