@@ -27,6 +27,7 @@ import { HostRefusals } from "./host-refusals.ts";
 import { registrationAfter } from "./host-registration.ts";
 import { HostRemoval } from "./host-removal.ts";
 import { HostReports } from "./host-reports.ts";
+import { HostTogether } from "./host-together.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
 import {
@@ -58,6 +59,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   readonly #readiness: HostReadiness;
   readonly #refusals: HostRefusals;
   readonly #removal: HostRemoval;
+  readonly #together: HostTogether;
   #alarmAt: number | undefined;
   /** Requests under way by handle and key: two with one key go one after the other. */
   readonly #underWay = new Map<string, Promise<unknown>>();
@@ -81,16 +83,27 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
     this.#removal = new HostRemoval(this.#context, this.#affinities, arm);
     this.#leaks = new HostLeaks(this.#context, this.#affinities, arm);
+    this.#together = new HostTogether(this.#runtime);
   }
 
-  async allocate(request: rpc.HostAllocateRequest): Answer<rpc.HostAllocateAnswer, rpc.AllocateRefusal> {
+  async allocate(request: rpc.HostAllocateRequest): Promise<rpc.HostAllocateOutcome> {
     this.#store.countCall("allocate");
     this.#name = request.host;
     this.#leaks.heard();
-    const may = this.#mayAllocate(request.host);
-    return may.ok
-      ? await this.#allocate(request, may.value, new HostLooks(this.#context))
-      : this.#refused(may.error);
+    return await this.#allocateOne(request, new HostLooks(this.#context));
+  }
+
+  async allocateTogether({ host, items }: Request<"allocateTogether">): AnswerOf<"allocateTogether"> {
+    this.#store.countCall("allocateTogether");
+    this.#name = host;
+    this.#leaks.heard();
+    const looks = new HostLooks(this.#context);
+    return { outcomes: await this.#together.answer(items.map((item) => this.#allocateOne(item, looks))) };
+  }
+
+  async allocated({ ticket }: Request<"allocated">): AnswerOf<"allocated"> {
+    this.#store.countCall("allocated");
+    return await this.#together.fetch(ticket);
   }
 
   async allocateMany({ host, items }: rpc.HostAllocateManyRequest): ReturnType<rpc.HostPort["allocateMany"]> {
@@ -300,11 +313,16 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     return this.#store.counters;
   }
 
+  async #allocateOne(request: rpc.HostAllocateRequest, looks: HostLooks): Promise<rpc.HostAllocateOutcome> {
+    const may = this.#mayAllocate(request.host);
+    return may.ok ? await this.#allocate(request, may.value, looks) : this.#refused(may.error);
+  }
+
   async #allocate(
     request: rpc.HostAllocateRequest,
     labels: Registration["labels"],
     looks: HostLooks,
-  ): Answer<rpc.HostAllocateAnswer, rpc.AllocateRefusal> {
+  ): Promise<rpc.HostAllocateOutcome> {
     const answer = await this.#inTurn(request, () =>
       allocateFor({ ...this.#parts(), looks }, request, labels),
     );

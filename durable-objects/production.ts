@@ -65,6 +65,7 @@ export function productionRuntime(env: Env): Runtime {
     settings,
     now,
     sleep,
+    keep: waitUntil,
     unique: () => crypto.randomUUID(),
     ports,
     policy: sharedPolicy ?? ownPolicy(),

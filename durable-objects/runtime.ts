@@ -14,6 +14,8 @@ export interface Runtime {
   now(): number;
   /** Resolves after that many milliseconds; rejects when the signal says so. */
   sleep(ms: number, signal?: EndSignal): Promise<void>;
+  /** Lets work go on that others wait for, when the event that began it is over; absent: nothing stops it. */
+  keep?(pending: Promise<unknown>): void;
   /** A name that no other call returns. */
   unique(): string;
   readonly ports: Ports;

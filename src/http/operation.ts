@@ -4,6 +4,7 @@
  */
 import type { Code, FieldFault, Rejection } from "../core/errors.ts";
 import type { Settings } from "../core/settings.ts";
+import type { EndSignal } from "../platform/call.ts";
 import type { PolicySource } from "../rpc/policy-source.ts";
 import type { Ports } from "../rpc/ports.ts";
 import type { Principal } from "./auth.ts";
@@ -51,7 +52,9 @@ export interface Call {
   readonly deadlineAt?: number;
   now(): number;
   /** Resolves after that many milliseconds; rejects when the signal says so. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  sleep(ms: number, signal?: EndSignal): Promise<void>;
+  /** Lets work of this request end that others wait for, when its client goes; absent: nothing stops it. */
+  keep?(pending: Promise<unknown>): void;
   /** A name that no other call returns. */
   unique(): string;
 }

@@ -18,7 +18,8 @@ import type { z } from "./schemas/zod.ts";
 export type PlatformFailure = Rejection<"overloaded" | "outcome_unknown" | "storage_unavailable">;
 
 /** What every request of a deployment shares. */
-export interface Deployment extends Pick<Call, "ports" | "policy" | "settings" | "now" | "sleep" | "unique"> {
+export interface Deployment
+  extends Pick<Call, "ports" | "policy" | "settings" | "now" | "sleep" | "keep" | "unique"> {
   readonly authenticator: Authenticator;
   /** Tells a failure of the platform from a defect; undefined: a defect. */
   classify(error: unknown): PlatformFailure | undefined;

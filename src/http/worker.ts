@@ -12,7 +12,7 @@ export interface WorkerEnv {
   readonly IPAM_TOKENS?: string;
 }
 
-type Outside = Pick<AppOptions, "ports" | "policy" | "settings" | "now" | "sleep" | "unique">;
+type Outside = Pick<AppOptions, "ports" | "policy" | "settings" | "now" | "sleep" | "keep" | "unique">;
 
 /** What the platform gives beside a request: work may go on in it after the answer. */
 type Background = Parameters<ReturnType<typeof createApp>["fetch"]>[2];
@@ -30,7 +30,7 @@ export function createFetch<E extends WorkerEnv>(
 }
 
 function optionsOf(env: WorkerEnv, outside: Outside, classify: AppOptions["classify"]): AppOptions {
-  const { ports, policy, settings, now, sleep, unique } = outside;
+  const { ports, policy, settings, now, sleep, keep, unique } = outside;
   return {
     ports,
     policy,
@@ -38,6 +38,7 @@ function optionsOf(env: WorkerEnv, outside: Outside, classify: AppOptions["class
     now,
     sleep,
     unique,
+    ...(keep === undefined ? {} : { keep }),
     auth: {
       ...(env.AUTH_MODE === undefined ? {} : { mode: env.AUTH_MODE }),
       ...(env.IPAM_TOKENS === undefined ? {} : { tokens: env.IPAM_TOKENS }),

@@ -96,6 +96,16 @@ export interface ExplanationView {
 export type HostExplainRequest = Omit<HostAllocateRequest, "key" | "fingerprint" | "deadlineAt" | "explain">;
 
 /** Many allocations of one host, each with its own key. */
+export type HostAllocateOutcome = Result<HostAllocateAnswer, AllocateRefusal>;
+
+/** What became of one of several requests that came in one message, when the first of them were done. */
+export type TogetherOutcome =
+  | { readonly kind: "done"; readonly outcome: HostAllocateOutcome }
+  /** It takes longer; `allocated` tells its outcome, once. */
+  | { readonly kind: "under_way"; readonly ticket: string }
+  /** A defect that was its own. */
+  | { readonly kind: "failed"; readonly message: string };
+
 export interface HostAllocateManyRequest {
   readonly host: string;
   readonly items: readonly HostAllocateRequest[];
@@ -318,7 +328,7 @@ export interface SettleBlockAnswer {
 }
 
 export interface HostPort extends HostLeakPort {
-  allocate(request: HostAllocateRequest): Promise<Result<HostAllocateAnswer, AllocateRefusal>>;
+  allocate(request: HostAllocateRequest): Promise<HostAllocateOutcome>;
   /** The outcome of each item, in their order; one search for them all where they meet the same. */
   allocateMany(
     request: HostAllocateManyRequest,
@@ -328,6 +338,15 @@ export interface HostPort extends HostLeakPort {
       Rejection<"host_unknown" | "host_removing">
     >
   >;
+  /** Requests that have nothing to do with each other but their host; each is answered when it is done. */
+  allocateTogether(
+    request: HostAllocateManyRequest,
+  ): Promise<{ readonly outcomes: readonly TogetherOutcome[] }>;
+  /** The outcome of a request that was under way; absent: the Host has ended since. */
+  allocated(request: {
+    readonly host: string;
+    readonly ticket: string;
+  }): Promise<TogetherOutcome | undefined>;
   /** What `allocate` would answer now; nothing is reserved, claimed, touched or written. */
   explain(
     request: HostExplainRequest,

@@ -16,7 +16,7 @@ const table: Record<string, { parts: string[]; packages: string[] }> = {
   core: { parts: ["core"], packages: ["ipaddr.js"] },
   rpc: { parts: ["core", "rpc"], packages: [] },
   platform: { parts: ["platform"], packages: [] },
-  http: { parts: ["core", "rpc", "http"], packages: ["hono", "@hono/zod-openapi"] },
+  http: { parts: ["core", "rpc", "platform", "http"], packages: ["hono", "@hono/zod-openapi"] },
   gc: { parts: ["core", "rpc", "gc"], packages: [] },
   client: { parts: ["core", "rpc", "client"], packages: [] },
   cli: { parts: ["core", "rpc", "client", "cli"], packages: ["node:"] },

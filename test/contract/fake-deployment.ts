@@ -108,7 +108,7 @@ export function fake(options: FakeOptions = {}): Fake {
     auth: options.auth ?? { mode: "none" },
     ...(options.assets === undefined ? {} : { assets: options.assets }),
     now: () => NOW,
-    sleep: (ms, signal) => setTimeout(ms, undefined, signal === undefined ? {} : { signal }),
+    sleep: (ms, signal) => setTimeout(ms, undefined, signal instanceof AbortSignal ? { signal } : {}),
     unique: () => `unique-${++counter}`,
     classify: () => undefined,
     report: (_id, error) => reported.push(error),

@@ -2,6 +2,7 @@
 
 import { rejection } from "../../core/errors.ts";
 import { fingerprintUnder } from "../digest.ts";
+import { allocateAt } from "../gathering.ts";
 import { noteKnownBlock } from "../known-blocks.ts";
 import { mayAllocateFor } from "../known-hosts.ts";
 import { present } from "../omit-absent.ts";
@@ -42,13 +43,14 @@ export const allocate = operation(
   },
   async ({ body, headers }, call) => {
     if (!(await mayAllocateFor(call, body.host))) return rejection("host_unknown", { host: body.host });
-    const allocated = await call.ports.host(body.host).allocate({
+    const request = {
       ...wishOf(present(body), call.principal),
       key: keyOf(headers, call),
       fingerprint: await fingerprintUnder(headers.idempotencyKey, body),
       ...(call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt }),
       ...(body.explain === true ? { explain: true } : {}),
-    });
+    };
+    const allocated = await allocateAt(request, call);
     if (!allocated.ok) return allocated.error;
     const { addresses, shortfall, replayed, reused, explanation } = allocated.value;
     for (const { record } of addresses) noteKnownBlock(call.ports, record.block);

@@ -11,10 +11,16 @@ import { SweepObject } from "../../../durable-objects/sweep.ts";
 import type { Attributes } from "../../../src/core/allocation.ts";
 import type { Family, Rejection } from "../../../src/core/errors.ts";
 import type { Result } from "../../../src/core/result.ts";
+import { conclude } from "../../../src/http/gathering.ts";
 import type { Call } from "../../../src/http/operation.ts";
 import { releaseByHandle } from "../../../src/http/writing/release-by-handle.ts";
 import type { AddressRelease, AddressReleaseOutcome } from "../../../src/rpc/block.ts";
-import type { HostAllocateAnswer, HostAllocateRequest, HostPort } from "../../../src/rpc/host.ts";
+import type {
+  HostAllocateAnswer,
+  HostAllocateRequest,
+  HostPort,
+  TogetherOutcome,
+} from "../../../src/rpc/host.ts";
 import { type DeploymentOptions, deploy } from "./deployment.ts";
 import type { ObjectClass } from "./objects.ts";
 import type { World } from "./world.ts";
@@ -164,6 +170,19 @@ export class Scene {
         answer.then((many) => itemOf(many, at)),
       ),
     );
+  }
+
+  /** Begins allocations of one host that have nothing to do with each other in one message, as the Worker does. */
+  allocateTogether(host: string, wishes: readonly AllocateWish[]): Promise<Ended>[] {
+    const all = wishes.map((wish) => this.#wished(host, wish));
+    const { ports } = this.deployed;
+    const answer = ports.host(host).allocateTogether({ host, items: all.map(({ request }) => request) });
+    return all.map(({ asked, request }, at) => {
+      const told = answer.then(({ outcomes }) =>
+        conclude(request, outcomes[at] as TogetherOutcome, { ports }),
+      );
+      return this.#finish(asked, told);
+    });
   }
 
   /** Begins the same request with its key once more. */

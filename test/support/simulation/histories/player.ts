@@ -95,11 +95,15 @@ export class Player {
     this.#follow(this.#scene.allocate(host, wish));
   }
 
+  /** One message of several requests: a client's batch, or, of an odd number, what a Worker has gathered. */
   #batch(host: string, wishes: readonly Wish[]): void {
     const from = this.#scene.asked.length;
-    const answers = this.#scene.allocateMany(host, wishes);
+    const isGathered = wishes.length % 2 === 1;
+    const answers = isGathered
+      ? this.#scene.allocateTogether(host, wishes)
+      : this.#scene.allocateMany(host, wishes);
     for (const [at, answer] of answers.entries()) {
-      this.#followOne(this.#scene.asked[from + at] as Asked, answer, "batch");
+      this.#followOne(this.#scene.asked[from + at] as Asked, answer, isGathered ? "together" : "batch");
     }
   }
 

@@ -1,0 +1,116 @@
+/**
+ * Many requests of one host at the same time on the real runtime: they share calls of the Host, and none
+ * depends on the client of another. Faults are set in the entry of the tests.
+ */
+import { request } from "node:http";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { counters, setFaults, untilFaulty, untilQuiet } from "../support/control.ts";
+import { HttpClient } from "../support/http-client.ts";
+import { type Service, startService } from "../support/service.ts";
+
+/** As many as go to a Host by themselves. */
+const ALONE = 4;
+
+let service: Service;
+let client: HttpClient;
+let last = 0;
+
+beforeAll(async () => {
+  service = await startService({ entry: "test/support/entry.ts", vars: { TEST_SETTINGS: "{}" } });
+  client = new HttpClient(() => service.url, 128);
+  await client.must("PUT", "/v1/pools/wide", { cidr: "10.8.0.0/16", blockSize: 20 });
+});
+
+afterAll(async () => {
+  client.close();
+  await service.stop();
+});
+
+let host: string;
+
+beforeEach(async () => {
+  last += 1;
+  host = `node-${last}`;
+  await client.must("PUT", `/v1/hosts/${host}`, { labels: {} });
+  await allocate("first");
+});
+
+const body = (handle: string) => ({ host, handle: `${host}.${handle}`, ipv4: { count: 1 } });
+
+function allocate(handle: string) {
+  const key = { "Idempotency-Key": `key-of-${host}-${handle}` };
+  return client.send("POST", "/v1/allocations", body(handle), key);
+}
+
+const names = (count: number, of = "many") => Array.from({ length: count }, (_, number) => `${of}-${number}`);
+
+/** Sends a request and never waits for its answer; returns how its client goes. */
+async function send(handle: string): Promise<() => void> {
+  const headers = { "Content-Type": "application/json" };
+  const sent = request(`${service.url}/v1/allocations`, { method: "POST", headers, agent: false });
+  sent.on("error", () => undefined);
+  await new Promise<void>((done) => sent.end(JSON.stringify(body(handle)), done));
+  return () => sent.destroy();
+}
+
+/** The addresses that a handle holds. */
+async function held(handle: string): Promise<string[]> {
+  const items = await client.all<{ address: string }>(`/v1/allocations?handle=${host}.${handle}`);
+  return items.map(({ address }) => address);
+}
+
+it("I1: 96 requests at once take few calls of the Host, and each has an address of its own", async () => {
+  const before = await counters(client);
+  const answers = await Promise.all(names(96).map(allocate));
+  const after = await counters(client);
+  expect(answers.map(({ status }) => status)).toEqual(names(96).map(() => 201));
+  const told = answers.flatMap(({ body: { allocations = [] } }) => allocations.map(({ address }) => address));
+  expect(new Set(told).size).toBe(96);
+  const calls = (method: string) => (after.calls[method] ?? 0) - (before.calls[method] ?? 0);
+  expect(calls("host.allocateTogether")).toBeGreaterThan(0);
+  expect(calls("host.allocate") + calls("host.allocateTogether") + calls("host.allocated")).toBeLessThan(48);
+});
+
+it("whoever sends for others breaks off: the others are answered", async () => {
+  // Four go by themselves and stand; the next gathers, and goes while its message stands.
+  await setFaults(client, [
+    { method: "host.allocate", delayMs: 1_500, times: ALONE },
+    { method: "host.allocateTogether", delayMs: 1_000, times: 9 },
+  ]);
+  const alone = names(ALONE, "alone").map(allocate);
+  const sent = async () => (await counters(client)).sent;
+  const before = (await sent())["host.allocateTogether"] ?? 0;
+  await untilFaulty(client);
+  await expect.poll(async () => (await sent())["host.allocate"]).toBeGreaterThanOrEqual(ALONE);
+  // What has arrived while the process stood is taken in within one turn.
+  process.kill(service.pid, "SIGSTOP");
+  const [breakOff, ...others] = [await send("gatherer"), await send("other-1"), await send("other-2")];
+  const told = [allocate("told-1"), allocate("told-2")];
+  await new Promise((settle) => setTimeout(settle, 200));
+  process.kill(service.pid, "SIGCONT");
+  await expect.poll(async () => (await sent())["host.allocateTogether"]).toBeGreaterThan(before);
+  breakOff?.();
+  for (const leave of others) leave();
+  expect((await Promise.all(told)).map(({ status }) => status)).toEqual([201, 201]);
+  expect((await Promise.all(alone)).map(({ status }) => status)).toEqual(names(ALONE).map(() => 201));
+  await untilQuiet(client);
+  expect(await held("gatherer")).toHaveLength(1);
+  await setFaults(client, []);
+});
+
+it("I13: the Host ends with a message under way: each outcome is not known, each key gives one address", async () => {
+  await setFaults(client, [{ method: "block.allocate", heldMs: 1_500 }]);
+  const answers = names(24).map(allocate);
+  await untilFaulty(client);
+  // It ends before it answers.
+  await client.send("POST", "/test/call", { kind: "host", name: [host], method: "endNow", request: {} });
+  const ended = await Promise.all(answers);
+  expect(ended.map(({ status }) => status).filter((status) => status !== 201)).not.toEqual([]);
+  for (const { status, body: told } of ended) if (status !== 201) expect(told.retry).toBe("same_request");
+  await new Promise((settle) => setTimeout(settle, 3_000));
+  const again = await Promise.all(names(24).map(allocate));
+  expect(again.map(({ status }) => status)).toEqual(names(24).map(() => 201));
+  const told = again.flatMap(({ body: { allocations = [] } }) => allocations.map(({ address }) => address));
+  expect(new Set(told).size).toBe(24);
+  for (const [index, handle] of names(24).entries()) expect(await held(handle)).toEqual([told[index]]);
+});
