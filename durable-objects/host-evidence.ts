@@ -56,6 +56,13 @@ export class HostEvidence {
     return piece === undefined ? undefined : { ...piece.place, count: piece.count };
   }
 
+  /** Whether a piece says what the newest of its source says; the order of its entries tells nothing. */
+  isNewest(source: SourceName, complete: boolean, listed: Listed): boolean {
+    const { complete: whole, newer } = this.#known().get(source) ?? {};
+    const piece = newer ?? whole;
+    return piece !== undefined && piece.place.complete === complete && piece.text === bodyOf(listed);
+  }
+
   /**
    * Stores a piece that is newer than all of its source; inside a transaction. Returns what makes it count,
    * to be called once the transaction has ended.

@@ -41,9 +41,11 @@ export class HostIntake {
       const { generation } = registration;
       const last = this.#evidence.last("report");
       const order = orderOfReport(last, { generation, sequence });
-      if (order === "repeated") return { answer: ok({ generation }) };
+      const isRepeated = order === "repeated" && this.#evidence.isNewest("report", complete, workloads);
+      if (isRepeated) return { answer: ok({ generation }) };
       if (order === "older_incarnation") return { answer: err(rejection("incarnation_conflict", { host })) };
-      if (order === "out_of_order") {
+      // Two reports of one number that say different things: one of them would be lost without a word.
+      if (order === "out_of_order" || order === "repeated") {
         const sequenceNumber = last?.sequence ?? sequence;
         return { answer: err(rejection("report_out_of_order", { host, sequenceNumber })) };
       }

@@ -97,11 +97,19 @@ describe("a pod that vanishes from the reports of its host", () => {
     expect(host.report).toMatchObject({ addressesNotAllocated: 4, ageSeconds: 0 });
   });
 
-  it("costs one call when it is told again, and nothing twice", async () => {
-    const again = { incarnation: "life-1", sequence: 100, ageMs: 0, complete: true, workloads: [] };
-    const sent = stage.agent("node-1")("PUT", "/v1/hosts/node-1/workloads", again);
-    expect((await expectStatus(sent, 200)).body.accepted).toBe(true);
-    expect((await stage.eyes("GET", "/v1/hosts/node-1")).body.report).toMatchObject({ workloads: 1 });
+  it("is accepted again when it is told again; another list needs another number", async () => {
+    const workloads = ["lives", "more"].map((pod) => ({ namespace: "n", pod, addresses: [] as string[] }));
+    const report = { incarnation: "life-1", sequence: 101, ageMs: 0, complete: true, workloads };
+    const send = (more: object) =>
+      stage.agent("node-1")("PUT", "/v1/hosts/node-1/workloads", { ...report, ...more });
+    await expectStatus(send({}), 200);
+    const again = await expectStatus(send({ ageMs: 10, workloads: workloads.toReversed() }), 200);
+    expect(again.body.accepted).toBe(true);
+    for (const other of [{ workloads: [] }, { workloads: workloads.slice(1) }, { complete: false }]) {
+      const { body } = await expectStatus(send(other), 409);
+      expect(body).toMatchObject({ code: "report_out_of_order", evidence: { sequenceNumber: 101 } });
+    }
+    expect((await stage.eyes("GET", "/v1/hosts/node-1")).body.report).toMatchObject({ workloads: 2 });
   });
 });
 
