@@ -9,7 +9,13 @@ import type { Counters } from "../durable-objects/storage/store.ts";
 import { ok, type Result } from "../src/core/result.ts";
 import { createFetch } from "../src/http/worker.ts";
 import service, * as deployed from "../src/index.ts";
-import type { HostAllocateAnswer, HostAllocateRequest, HostPort } from "../src/rpc/host.ts";
+import type {
+  HostAllocateAnswer,
+  HostAllocateManyRequest,
+  HostAllocateRequest,
+  HostPort,
+  TogetherOutcome,
+} from "../src/rpc/host.ts";
 
 /** What a Host answers, so that the service can be measured without one. */
 function canned({ host, handle, key }: HostAllocateRequest): Result<HostAllocateAnswer, never> {
@@ -22,6 +28,10 @@ function canned({ host, handle, key }: HostAllocateRequest): Result<HostAllocate
   return ok({ addresses: [placed], shortfall: [], replayed: false, reused: false });
 }
 
+function cannedTogether({ items }: HostAllocateManyRequest): { outcomes: TogetherOutcome[] } {
+  return { outcomes: items.map((request) => ({ kind: "done", outcome: canned(request) })) };
+}
+
 interface Counting {
   counters(): Counters | Promise<Counters>;
 }
@@ -30,6 +40,8 @@ interface Counting {
 const living = new Map<string, Counting>();
 /** Durable writes of the floor, which are counted here. */
 let bumps = 0;
+/** Calls that are answered and write nothing. */
+let asked = 0;
 
 function remember(kind: string, ctx: DurableObjectState, object: Counting): void {
   living.set(`${kind} ${ctx.id}`, object);
@@ -78,7 +90,13 @@ export class SweepObject extends deployed.SweepObject {
   }
 
   async allocate(request: HostAllocateRequest): Promise<Result<HostAllocateAnswer, never>> {
+    asked += 1;
     return canned(request);
+  }
+
+  async allocateTogether(request: HostAllocateManyRequest): Promise<{ outcomes: TogetherOutcome[] }> {
+    asked += 1;
+    return cannedTogether(request);
   }
 
   async bump(): Promise<number> {
@@ -94,7 +112,7 @@ export class SweepObject extends deployed.SweepObject {
 
 /** What all objects of the process did since it started. */
 async function counted() {
-  const sums = { calls: bumps, commits: bumps, rowsWritten: bumps, rowsRead: bumps };
+  const sums = { calls: bumps + asked, commits: bumps, rowsWritten: bumps, rowsRead: bumps };
   for (const object of living.values()) {
     const { calls, ...rest } = await object.counters();
     for (const count of Object.values(calls)) sums.calls += count;
@@ -106,12 +124,15 @@ async function counted() {
 }
 
 /** The service with a Host that answers at once: in the same isolate, or one object call away. */
-const serviceWith = (hostOf: (env: BenchEnv) => Pick<HostPort, "allocate">) =>
+const serviceWith = (hostOf: (env: BenchEnv) => Pick<HostPort, "allocate" | "allocateTogether">) =>
   createFetch<BenchEnv>((env) => {
     const runtime = productionRuntime(env as never);
     return { ...runtime, ports: { ...runtime.ports, host: () => hostOf(env) as HostPort } };
   }, refusalOf);
-const withoutCalls = serviceWith(() => ({ allocate: async (request) => canned(request) }));
+const withoutCalls = serviceWith(() => ({
+  allocate: async (request) => canned(request),
+  allocateTogether: async (request) => cannedTogether(request),
+}));
 const withOneCall = serviceWith(({ SWEEP }) => SWEEP.get(SWEEP.idFromName("bench-host")) as never);
 
 interface BenchEnv extends Omit<Env, "SWEEP"> {
