@@ -221,6 +221,7 @@ export class HostAssign {
     // Handed out again, with a new touch: neither an undo nor the collector may take it now.
     const message = {
       block: seat.block,
+      host: this.#request.host,
       handle,
       keys: [key],
       take: held.filter((record) => record.key === key).length,

@@ -33,14 +33,17 @@ async function pass(stage: Stage): Promise<void> {
   }
 }
 
-test("I11: is not absent by the agent of the host that holds it", async () => {
-  const stage = await staged({ hosts: ["a", "b"] });
-  await assigned(stage);
-  await pass(stage);
-  expect([...stage.handles()]).toEqual(["net.shared"]);
-  await stage.world.during(stage.scene.release("net.shared"));
-  expect([...stage.handles()]).toEqual([]);
-});
+test.each([{}, { maxPerHandle: 1 }])(
+  "I11: is not absent by the agent of the host that holds it (%o)",
+  async (more) => {
+    const stage = await staged({ hosts: ["a", "b"] });
+    await assigned(stage, more);
+    await pass(stage);
+    expect([...stage.handles()]).toEqual(["net.shared"]);
+    await stage.world.during(stage.scene.release("net.shared"));
+    expect([...stage.handles()]).toEqual([]);
+  },
+);
 
 test("I11: is not absent by a cluster without the pod that got it first", async () => {
   const cluster = new FakeCluster();
