@@ -13,6 +13,8 @@ type PodsLook = Awaited<ReturnType<ClusterSource["podsOn"]>>;
 
 /** How long one look may take in all, ms; each request has its own end. */
 const LOOK_MS = 60_000;
+/** How long the word on a node is waited for, ms. */
+const NODE_MS = 15_000;
 /** Pods that are read by name in one audit. */
 const PODS_MAX = 100;
 /** What a cluster can call absent; of other kinds it does not speak. */
@@ -55,23 +57,44 @@ export class ClusterLooks {
     this.#listed = this.#evidence.length;
   }
 
-  /** Reads the pods that own the given addresses, wherever they may run. */
-  async atOwners(subjects: readonly LeakSubject[]): Promise<void> {
+  /**
+   * Reads the node itself, and keeps of what was listed only what lives where the cluster does not know it.
+   * Why: a host may be of no cluster, or of another one that names the same API server by mistake; then all
+   * its pods are missing there, and live.
+   */
+  async knows(node: string): Promise<boolean> {
+    this.requests += 1;
+    const said = await once(this.#host, () => this.#source.readNode(node), NODE_MS);
+    if (said.kind === "answered" && said.value === "found") return true;
+    if (said.kind !== "answered" || said.value === "unreadable") this.hasFailed = true;
+    const alive = this.#evidence.map(onlyLife);
+    this.#evidence.splice(0, this.#evidence.length, ...alive);
+    return false;
+  }
+
+  /**
+   * Reads the pods that own addresses, wherever they may run: those of one handle after another, as far as
+   * the limit goes. Returns for how many handles.
+   */
+  async atOwners(handles: readonly (readonly LeakSubject[])[]): Promise<number> {
     const named = new Map<string, { readonly namespace: string; readonly pod: string }>();
-    for (const subject of subjects) {
+    let count = 0;
+    for (const subjects of handles) {
       // A machine's pods come and go; it was looked for with the pods of the node.
-      if (kindOf(subject) !== "workload") continue;
-      const owners = namedOwners(subject).map(({ namespace, pod }) => ({ namespace, pod }));
-      if (named.size + owners.length > PODS_MAX) break;
-      for (const owner of owners) named.set(nameIn(owner.namespace, owner.pod), owner);
+      const owners = subjects.filter((one) => kindOf(one) === "workload").flatMap(namedOwners);
+      if (named.size + owners.length > PODS_MAX && count > 0) break;
+      for (const { namespace, pod } of owners.slice(0, PODS_MAX - named.size))
+        named.set(nameIn(namespace, pod), { namespace, pod });
+      count += 1;
     }
-    if (named.size === 0) return;
+    if (named.size === 0) return count;
     const names = [...named.values()];
     await this.#look(
       () => this.#source.readPods(names, { machines: false }),
       "cluster",
       new Set(named.keys()),
     );
+    return count;
   }
 
   /** Whether the last look that speaks of an address called it absent everywhere. */
@@ -105,4 +128,9 @@ export class ClusterLooks {
     const mark = { generation: 0, sequence: this.#nextCount(takenAt), takenAt };
     this.#evidence.push(kubernetesEvidence(mark, view));
   }
+}
+
+/** What a look tells of life, and of nothing else. */
+function onlyLife({ says, ...rest }: Evidence): Evidence {
+  return { ...rest, says: (subject, kind) => (says(subject, kind) === "alive" ? "alive" : "silent") };
 }

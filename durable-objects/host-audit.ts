@@ -59,6 +59,8 @@ export class HostAudits {
   /** When the host last did something itself. */
   #heardAt: number | undefined;
   #lastLook = 0;
+  /** The handle whose pods are read by name first in the next audit, by its place. */
+  #readFrom = 0;
   /** Blocks read since then count as read in the audit of the whole host that is under way. */
   #roundAt: number | undefined;
 
@@ -158,8 +160,8 @@ export class HostAudits {
     await this.#confirmLoss(name, leakTimes(config).staleMs);
     const own = new Set(this.#holdings.blocks());
     const asked = blocks.filter((block) => own.has(block)).slice(0, READS_MAX);
-    await this.#holdings.read(name, asked, config.ipCooldownSeconds * 1000);
-    const plain = this.#reading(leased, new Set(asked));
+    const silent = new Set(await this.#holdings.read(name, asked, config.ipCooldownSeconds * 1000));
+    const plain = this.#reading(leased, new Set(asked.filter((block) => !silent.has(block))));
     const looks = await this.#ask(name, plain, false, []);
     const reading: Reading = looks === undefined ? plain : { ...plain, looks };
     this.#evidence.refresh();
@@ -222,8 +224,16 @@ export class HostAudits {
     const audit = this.#judge({ ...reading, looks }, ledger);
     const plain = this.#plain({ ...reading, looks });
     const handles = new Set([...plain.recheck, ...handlesToWeigh(audit), ...handlesToWeigh(plain)]);
-    const judged = [...audit.judged.values()].filter(({ subject }) => handles.has(subject.handle));
-    await looks.atOwners(judged.map(({ subject }) => subject));
+    const isActive = this.life(reading.staleMs).kind === "active";
+    const isJudged = plain.ledger.length === 0 || !isActive || (await looks.knows(name));
+    const judged = [...audit.judged.values()].map(({ subject }) => subject);
+    const groups = [...Map.groupBy(judged, ({ handle }) => handle)].flatMap(([handle, subjects]) =>
+      handles.has(handle) ? [subjects] : [],
+    );
+    // Others are first in each audit, so that those which others keep, and all that cannot be read, keep nobody.
+    const begin = groups.length === 0 ? 0 : this.#readFrom % groups.length;
+    const inTurn = [...groups.slice(begin), ...groups.slice(0, begin)];
+    if (isJudged) this.#readFrom = begin + (await looks.atOwners(inTurn));
     if (looks.hasFailed) failures.push(looks.what === undefined ? "kubernetes" : `kubernetes: ${looks.what}`);
     return looks;
   }

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { HOST_A } from "../histories/stage.ts";
-import { MINUTE, type Stage, staged } from "./host-stage.ts";
+import { FakeCluster, MINUTE, type Stage, staged } from "./host-stage.ts";
 
 interface Cost {
   readonly calls: number;
@@ -81,5 +81,23 @@ describe("a host that reports", () => {
     expect(stage.handles().size).toBe(110);
     // They wait for others, not for the brakes: nothing goes round meanwhile.
     expect(await costOf(stage, () => stage.world.advance(3 * MINUTE))).toMatchObject({ calls: 0 });
+  });
+
+  test("frees with a cluster what is leaked, however many handles are kept by members elsewhere", async () => {
+    const cluster = new FakeCluster();
+    const stage = await staged({ cluster, pools: { default: { cidr: "10.0.0.0/20", blockSize: 26 } } });
+    for (let at = 0; at < 110; at += 1) {
+      await stage.pod("a", `gone-${at}`, { handle: `shared-${at}` });
+      const lives = await stage.pod("b", `lives-${at}`, { handle: `shared-${at}` });
+      const addresses = lives.kind === "ok" ? lives.addresses.map(({ address }) => address) : [];
+      cluster.put(`lives-${at}`, "b", addresses);
+    }
+    await stage.pod("a", "own");
+    for (let visit = 0; visit < 8; visit += 1) {
+      await stage.world.advance(4 * MINUTE);
+      await stage.audited("a");
+    }
+    expect(stage.handles()).not.toContain("net.own");
+    expect(stage.handles().size).toBe(110);
   });
 });

@@ -115,6 +115,28 @@ describe("with a cluster", () => {
     expect(await stage.held(BLOCK)).toEqual([]);
   });
 
+  test("I11: a cluster that does not know the host ends nothing there: its pods may be of another one", async () => {
+    const { cluster, stage } = await clustered();
+    cluster.node = "not_found";
+    await stage.pod("a", "lives");
+    await stage.reported("a", ["lives"]);
+    for (let visit = 0; visit < 10; visit += 1) {
+      await stage.world.advance(5 * MINUTE);
+      await stage.audited("a");
+    }
+    expect(await stage.held(BLOCK)).toHaveLength(1);
+    expect(await stage.leaks("a")).toEqual([]);
+    cluster.node = "found";
+    await stage.audited("a");
+    expect(await stage.leaks("a")).toEqual(["10.0.0.0 candidate grace_period"]);
+    cluster.node = "unreadable";
+    for (let visit = 0; visit < 10; visit += 1) {
+      await stage.world.advance(5 * MINUTE);
+      await stage.audited("a");
+    }
+    expect(await stage.held(BLOCK)).toHaveLength(1);
+  });
+
   test("I11: a pod that runs elsewhere, by its name, keeps its address", async () => {
     const { cluster, stage } = await clustered();
     await stage.pod("a", "moved");
