@@ -46,6 +46,8 @@ it.each<[string, Readonly<Record<string, unknown>>, string]>([
   ["a negative age", { ageMs: -1 }, "at least 0"],
   ["an age of more than ten minutes", { ageMs: 600_001 }, "at most 600000"],
   ["an incarnation with NUL", { incarnation: "\u0000" }, "without NUL"],
+  ["an empty incarnation", { incarnation: "" }, "must not be empty"],
+  ["a blank incarnation", { incarnation: " \t" }, "must not be empty"],
   ["half a character", { incarnation: "\ud83d" }, "well-formed"],
 ])("a report with %s is refused, and the one before it stands", async (_, given, words) => {
   await expectStatus(stage.agent("node-1")("PUT", REPORT, reportWith(listing("10.10.0.1"))), 200);
@@ -54,6 +56,14 @@ it.each<[string, Readonly<Record<string, unknown>>, string]>([
   expect(refused.body).toMatchObject({ code: "invalid_request" });
   expect(refused.body.detail).toContain(words);
   expect(await told()).toEqual(before);
+});
+
+it("a registration with an empty incarnation is refused", async () => {
+  const refused = await expectStatus(
+    stage.ops("PUT", "/v1/hosts/node-1", { labels: {}, incarnation: "" }),
+    400,
+  );
+  expect(refused.body.detail).toContain("must not be empty");
 });
 
 it("an attachment list that is wrong is refused", async () => {

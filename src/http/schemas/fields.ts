@@ -36,6 +36,14 @@ export function freeText(maxLength: number) {
   return z.string().max(maxLength).refine(wellFormed, illFormed);
 }
 
+/** What a host calls this life of it. Why: an empty one would stand for every machine that knows of none. */
+export function incarnation() {
+  return freeText(limits.INCARNATION_TEXT_MAX).refine((text) => text.trim() !== "", {
+    params: { fault: "pattern" },
+    message: "must not be empty: give what changes when the machine is re-imaged, e.g. its boot id",
+  });
+}
+
 /** A name that must match a pattern. */
 export function named(pattern: RegExp, maxLength: number, example: string) {
   return z.string().min(1).max(maxLength).regex(pattern).openapi({ example });

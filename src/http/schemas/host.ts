@@ -4,13 +4,13 @@
  */
 import * as limits from "../../core/limits.ts";
 import { addressOut, counter, openSet, textMapOut, time, whole } from "./answer-fields.ts";
-import { freeText, textMap } from "./fields.ts";
+import { incarnation, textMap } from "./fields.ts";
 import { z } from "./zod.ts";
 
 export const HostSpec = z
   .strictObject({
     labels: textMap(limits.HOST_LABELS_MAX, limits.LABEL_VALUE_TEXT_MAX),
-    incarnation: freeText(limits.INCARNATION_TEXT_MAX)
+    incarnation: incarnation()
       .openapi({ description: "changes when the machine is re-imaged, e.g. the boot or machine id" })
       .optional(),
   })

@@ -4,7 +4,7 @@
  */
 import * as limits from "../../core/limits.ts";
 import { addressOut, counter, openSet, textMapOut, time, whole } from "./answer-fields.ts";
-import { addressIn, bigInteger, freeText, handle, integer } from "./fields.ts";
+import { addressIn, bigInteger, freeText, handle, incarnation, integer } from "./fields.ts";
 import { LeakCounts } from "./host.ts";
 import { z } from "./zod.ts";
 
@@ -23,7 +23,7 @@ export const Workload = z
 
 export const WorkloadReport = z
   .strictObject({
-    incarnation: freeText(limits.INCARNATION_TEXT_MAX),
+    incarnation: incarnation(),
     sequence: bigInteger(),
     ageMs: integer(0, limits.REPORT_AGE_MS_MAX).openapi({
       description: "how long ago the agent began to list, in ms",
