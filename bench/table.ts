@@ -4,7 +4,7 @@
  */
 
 /** Whether tables are printed as those of a document. */
-const isMarkdown = process.env.BENCH_MARKDOWN === "1" || process.argv.includes("--markdown");
+export const isMarkdown = process.env.BENCH_MARKDOWN === "1" || process.argv.includes("--markdown");
 
 /** Text stands left, numbers stand right. Shape: `digits` after the point; absent: as it is. */
 export interface Column {

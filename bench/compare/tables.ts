@@ -2,7 +2,7 @@
  * The tables of the comparison: times, ratios and cost, one operation by itself, targets. 80 columns each.
  * May import: the lines, the table.
  */
-import { type Column, head, line as row } from "../table.ts";
+import { type Column, head, isMarkdown, line as row } from "../table.ts";
 import { costOf, type Line, middle, type Round, ratio, spread } from "./line.ts";
 import type { Target } from "./targets.ts";
 
@@ -115,7 +115,8 @@ function grouped(lines: readonly Line[], columns: readonly Column[], values: (li
     const rows = mine.map((line) =>
       line.fault === undefined ? row(columns, values(line)) : row(columns, [line.name]),
     );
-    return [`${plural(clients, "client")}\n`, head(columns), ...rows].join("\n");
+    const title = plural(clients, "client");
+    return [`${isMarkdown ? `**${title}**` : title}\n`, head(columns), ...rows].join("\n");
   });
   return groups.join("\n\n");
 }
