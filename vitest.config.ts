@@ -70,7 +70,7 @@ export default defineConfig({
           testTimeout: 60_000,
         },
       },
-      ...["tools", "http", "cni"].map((name, position) => ({
+      ...["tools", "http", "cni", "bench"].map((name, position) => ({
         test: {
           name,
           environment: "node" as const,

@@ -37,6 +37,9 @@ import { type Counters, Store } from "./storage/store.ts";
 /** How long the alarm waits before it tries again what it could not do, ms. */
 const ALARM_RETRY_MS = 5_000;
 
+type Request<M extends keyof rpc.BlockPort> = Parameters<rpc.BlockPort[M]>[0];
+type AnswerOf<M extends keyof rpc.BlockPort> = ReturnType<rpc.BlockPort[M]>;
+
 export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
   readonly #store: Store;
   readonly #runtime: Runtime;
@@ -104,6 +107,18 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     this.#store.countCall("releaseHandle");
     const policy = { reserved: request.reserved ?? [], cooldownMs: request.cooldownMs };
     return { keys: this.#release(request.block, policy, (draft) => releaseHandle(draft, request)) };
+  }
+
+  async releaseHandles({ block, items }: Request<"releaseHandles">): AnswerOf<"releaseHandles"> {
+    this.#store.countCall("releaseHandles");
+    const last = items.at(-1);
+    if (last === undefined) return { answers: [] };
+    // Each says how long its own addresses cool; for the figures of the directory the last will do.
+    const policy = { reserved: last.reserved ?? [], cooldownMs: last.cooldownMs };
+    const answers = this.#release(block, policy, (draft) =>
+      items.map((item) => ({ keys: releaseHandle(draft, item) })),
+    );
+    return { answers };
   }
 
   async releaseAddresses(request: rpc.ReleaseAddressesRequest): Promise<rpc.ReleaseAddressesAnswer> {

@@ -25,6 +25,9 @@ const SLICE_ROWS = 256;
 const SLICE_PAUSE_MS = 1_000;
 const BEGIN = { handle: "", key: "", block: "" };
 
+/** What one item changes of its row. */
+type Decide<T extends rpc.KeyPlace> = (row: KeyRow | undefined, item: T, now: number) => KeyChanges;
+
 /** A call that waits for its commit. */
 interface Grouped {
   readonly items: readonly rpc.ReserveItem[];
@@ -67,7 +70,12 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
 
   async list(request: { handle: string }): Promise<{ rows: KeyRow[] }> {
     this.#store.countCall("list");
-    return { rows: rowsOfHandle(this.#store, request.handle).filter((row) => row.state === "reserved") };
+    return { rows: this.#list(request.handle) };
+  }
+
+  async listMany(request: { handles: readonly string[] }): Promise<{ lists: KeyRow[][] }> {
+    this.#store.countCall("listMany");
+    return { lists: request.handles.map((handle) => this.#list(handle)) };
   }
 
   async settle(request: { items: readonly rpc.SettleItem[] }): Promise<{ changed: number }> {
@@ -75,6 +83,17 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
     const changed = this.#settle(request.items);
     // A spent row waits for a pass to drop it, though nobody may reserve here any more.
     if (changed > 0) this.#armPass();
+    return { changed };
+  }
+
+  async settleMany(request: {
+    lots: readonly (readonly rpc.SettleItem[])[];
+  }): Promise<{ changed: number[] }> {
+    this.#store.countCall("settleMany");
+    const changed = this.#store.transaction(() =>
+      request.lots.map((items) => this.#changeNow(items, settle)),
+    );
+    if (changed.some((count) => count > 0)) this.#armPass();
     return { changed };
   }
 
@@ -180,25 +199,29 @@ export class HandleIndexObject extends DurableObject<Env> implements rpc.HandleI
     }
   }
 
+  #list(handle: string): KeyRow[] {
+    return rowsOfHandle(this.#store, handle).filter((row) => row.state === "reserved");
+  }
+
   #settle(items: readonly rpc.SettleItem[]): number {
     return this.#change(items, settle);
   }
 
   /** Changes rows, each decided by itself, in one transaction; returns how many changed. */
-  #change<T extends rpc.KeyPlace>(
-    items: readonly T[],
-    decide: (row: KeyRow | undefined, item: T, now: number) => KeyChanges,
-  ): number {
+  #change<T extends rpc.KeyPlace>(items: readonly T[], decide: Decide<T>): number {
+    return this.#store.transaction(() => this.#changeNow(items, decide));
+  }
+
+  /** The same inside a transaction. */
+  #changeNow<T extends rpc.KeyPlace>(items: readonly T[], decide: Decide<T>): number {
     const now = this.#runtime.now();
-    return this.#store.transaction(() => {
-      let changed = 0;
-      for (const item of items) {
-        const changes = decide(rowOfKey(this.#store, item.handle, item.key, item.block), item, now);
-        saveKeys(this.#store, changes);
-        changed += changes.put.length + changes.remove.length;
-      }
-      return changed;
-    });
+    let changed = 0;
+    for (const item of items) {
+      const changes = decide(rowOfKey(this.#store, item.handle, item.key, item.block), item, now);
+      saveKeys(this.#store, changes);
+      changed += changes.put.length + changes.remove.length;
+    }
+    return changed;
   }
 
   /** Looks at the next rows; true when the pass has come to its end. */

@@ -15,6 +15,8 @@ export interface Settings {
   readonly reclaimAgeMs: number;
   /** How long a spent key is remembered at least, ms. */
   readonly spentKeyMs: number;
+  /** Requests under way from a Worker to one object below which the next goes alone: it has nobody to share with. */
+  readonly aloneMax: number;
   /** Batches that a lane of a Host has under way at a time. */
   readonly laneBatches: number;
   /** Whether an index shard waits for the disk before a group write; a trick that only workerd needs. */
@@ -45,6 +47,7 @@ export const LOCAL_SETTINGS: Settings = {
   indexShards: 1,
   reclaimAgeMs: 60_000,
   spentKeyMs: 600_000,
+  aloneMax: 4,
   laneBatches: 1,
   syncBeforeGroup: true,
   indexPassMs: 600_000,

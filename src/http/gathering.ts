@@ -1,136 +1,156 @@
 /**
- * Allocations of one host that arrive together leave together: one object call, one turn of the Host for all.
- * May import: core, rpc, platform, http. Rule: a request waits for no other that is slower than itself.
+ * Requests that reach one object together go as one message: one call, one turn of the object for all of them.
+ * May import: core, rpc, platform, http. Rule: nobody waits for a message that somebody else sends without an end.
  */
-import { rejection } from "../core/errors.ts";
-import { unreachable } from "../core/invariant.ts";
-import { err } from "../core/result.ts";
-import { callOnce, type EndSignal } from "../platform/call.ts";
-import type { HostAllocateOutcome, HostAllocateRequest, TogetherOutcome } from "../rpc/host.ts";
+import { type CallOutcome, callOnce, type EndSignal } from "../platform/call.ts";
+import { classify } from "../platform/failure.ts";
 import type { Ports } from "../rpc/ports.ts";
 import type { Call } from "./operation.ts";
 
-/** Requests under way of one host below which the next goes by itself: it has nobody to share with. */
-const ALONE_MAX = 4;
-/** Requests of one message; attributes of each may take 32 KiB, a message 32 MiB. */
-const TOGETHER_MAX = 128;
+/** Items of one message; attributes of each may take 32 KiB, a message 32 MiB. */
+const MESSAGE_MAX = 128;
+/** How long an object counts as busy after it was, ms: then the first of the next ones waits for the others, too. */
+const BUSY_MS = 100;
 /** Whoever gathers sends within a turn of the event loop; one that has not for so long was cut off, ms. */
 const GATHERS_MS = 100;
-/** Hosts with requests under way; beyond, the next requests go by themselves. */
-const HOSTS_MAX = 4_096;
+/** Destinations remembered; beyond, idle ones are forgotten. */
+const DESTINATIONS_MAX = 4_096;
+
+/** How one kind of item gets to one object. */
+export interface Way<Item, Outcome> {
+  /** Names the object, and what is asked of it. */
+  readonly to: string;
+  alone(item: Item): Promise<Outcome>;
+  /** The outcome of each, in their order. */
+  together(items: readonly Item[]): Promise<readonly Outcome[]>;
+  /** Each may be sent again by itself when a message of several has failed. */
+  readonly mayRepeat?: true;
+}
 
 type Outside = Pick<Call, "ports" | "settings" | "now" | "sleep" | "keep">;
 
 interface Waiting {
-  readonly request: HostAllocateRequest;
-  readonly settle: (outcome: TogetherOutcome) => void;
+  readonly item: unknown;
+  readonly settle: (outcome: unknown) => void;
   readonly fail: (failure: unknown) => void;
 }
 
-/** Requests of one host. */
-interface Departure {
+/** What is under way to one object. */
+interface Destination {
   underWay: number;
   waiting: Waiting[];
+  /** When more was under way than goes alone. */
+  busyAt: number;
   /** Since when somebody gathers; absent: nobody does. */
   gathersSince?: number;
 }
 
-const departuresOf = new WeakMap<Ports, Map<string, Departure>>();
+const destinationsOf = new WeakMap<Ports, Map<string, Destination>>();
 
-/** Allocates at a host: by a call of its own where little is under way, else together with others. */
-export async function allocateAt(request: HostAllocateRequest, call: Outside): Promise<HostAllocateOutcome> {
-  const { host } = request;
-  const departures = departuresOf.get(call.ports) ?? new Map<string, Departure>();
-  departuresOf.set(call.ports, departures);
-  const departure = departures.get(host) ?? { underWay: 0, waiting: [] };
-  if (departures.size < HOSTS_MAX) departures.set(host, departure);
-  const isAlone = departure.underWay < ALONE_MAX || !departures.has(host);
-  departure.underWay += 1;
+/**
+ * Sends an item: by itself while little is under way to its object, else with all that arrive in the same turn
+ * of the event loop. Rejects: what the call failed with.
+ */
+export async function sendGathered<Item, Outcome>(
+  item: Item,
+  way: Way<Item, Outcome>,
+  call: Outside,
+): Promise<Outcome> {
+  const destination = destinationOf(way.to, call.ports);
+  const { aloneMax } = call.settings;
+  const isQuiet = Math.abs(call.now() - destination.busyAt) >= BUSY_MS;
+  const isAlone = isQuiet && destination.underWay < aloneMax;
+  destination.underWay += 1;
+  if (destination.underWay > aloneMax) destination.busyAt = call.now();
   try {
-    return isAlone
-      ? await call.ports.host(host).allocate(request)
-      : await conclude(request, await goTogether(departure, request, call), call);
+    return isAlone ? await way.alone(item) : await goTogether(destination, item, way, call);
   } finally {
-    departure.underWay -= 1;
-    if (departure.underWay === 0) departures.delete(host);
+    destination.underWay -= 1;
   }
+}
+
+function destinationOf(to: string, ports: Ports): Destination {
+  const destinations = destinationsOf.get(ports) ?? new Map<string, Destination>();
+  destinationsOf.set(ports, destinations);
+  const known = destinations.get(to);
+  if (known !== undefined) return known;
+  if (destinations.size >= DESTINATIONS_MAX) forgetIdle(destinations);
+  const made = { underWay: 0, waiting: [], busyAt: Number.NEGATIVE_INFINITY };
+  destinations.set(to, made);
+  return made;
+}
+
+/** Whoever is under way keeps hold of its destination; another one of that name only gathers less. */
+function forgetIdle(destinations: Map<string, Destination>): void {
+  for (const [to, { underWay }] of destinations) if (underWay === 0) destinations.delete(to);
+  if (destinations.size >= DESTINATIONS_MAX) destinations.clear();
 }
 
 /**
- * Waits for the next message to the host, and sends it if nobody else does.
+ * Waits for the next message to the object, and sends it if nobody else does.
  * Why: what another event began may never settle, when that event was cut off; nobody waits for it for ever.
  */
-async function goTogether(
-  departure: Departure,
-  request: HostAllocateRequest,
+async function goTogether<Item, Outcome>(
+  destination: Destination,
+  item: Item,
+  way: Way<Item, Outcome>,
   call: Outside,
-): Promise<TogetherOutcome> {
-  const mine = new Promise<TogetherOutcome>((settle, fail) => {
-    departure.waiting.push({ request, settle, fail });
+): Promise<Outcome> {
+  const mine = new Promise<Outcome>((settle, fail) => {
+    destination.waiting.push({ item, settle: settle as (outcome: unknown) => void, fail });
   });
   const now = call.now();
-  if (departure.gathersSince === undefined || Math.abs(now - departure.gathersSince) > GATHERS_MS) {
-    departure.gathersSince = now;
-    const sent = gather(departure, request.host, call);
+  if (destination.gathersSince === undefined || Math.abs(now - destination.gathersSince) > GATHERS_MS) {
+    destination.gathersSince = now;
+    const sent = gather(destination, way, call);
     call.keep?.(sent);
   }
   const { untilMs, skewMs } = call.settings;
-  const limit = {
-    timeoutMs: 2 * (untilMs + skewMs),
-    sleep: (ms: number, signal: EndSignal) => call.sleep(ms, signal),
-  };
-  const answered = await callOnce(() => mine, limit);
+  const timeoutMs = 2 * (untilMs + skewMs);
+  const sleep = (ms: number, signal: EndSignal) => call.sleep(ms, signal);
+  return answerOf(await callOnce(() => mine, { timeoutMs, sleep }));
+}
+
+function answerOf<Outcome>(answered: CallOutcome<Outcome>): Outcome {
   if (answered.kind === "answered") return answered.value;
   if (answered.kind === "failed") throw answered.cause;
-  const { host, handle } = request;
-  return { kind: "done", outcome: err(rejection("outcome_unknown", { host, handle }, 1)) };
+  // It may have arrived: to whoever asked this is a lost answer, as where an object is not reached.
+  throw Object.assign(new Error("a message was not answered in time"), { retryable: true });
 }
 
 /** Takes in whatever has arrived by the next turn of the event loop, and sends it; never rejects. */
-async function gather(departure: Departure, host: string, call: Outside): Promise<void> {
+async function gather<Item, Outcome>(
+  destination: Destination,
+  way: Way<Item, Outcome>,
+  call: Outside,
+): Promise<void> {
   await call.sleep(0).catch(() => undefined);
-  delete departure.gathersSince;
-  const all = departure.waiting;
-  departure.waiting = [];
+  delete destination.gathersSince;
+  const all = destination.waiting;
+  destination.waiting = [];
   const messages: Promise<void>[] = [];
-  while (all.length > 0) messages.push(send(all.splice(0, TOGETHER_MAX), host, call));
+  while (all.length > 0) messages.push(send(all.splice(0, MESSAGE_MAX), way));
   await Promise.all(messages);
 }
 
-async function send(batch: readonly Waiting[], host: string, call: Outside): Promise<void> {
+async function send<Item, Outcome>(batch: readonly Waiting[], way: Way<Item, Outcome>): Promise<void> {
   try {
-    const items = batch.map(({ request }) => request);
-    const { outcomes } = await call.ports.host(host).allocateTogether({ host, items });
+    const outcomes = await way.together(batch.map(({ item }) => item as Item));
     for (const [index, { settle, fail }] of batch.entries()) {
-      const outcome = outcomes[index];
-      if (outcome === undefined) fail(new Error("a request of a message was left unanswered"));
-      else settle(outcome);
+      if (index < outcomes.length) settle(outcomes[index]);
+      else fail(new Error("an item of a message was left unanswered"));
     }
   } catch (failure) {
-    for (const { fail } of batch) fail(failure);
+    const goAlone = way.mayRepeat === true && batch.length > 1 && classify(failure) !== "overloaded";
+    // One of them may have failed them all.
+    if (goAlone) await Promise.all(batch.map((one) => sendAlone(one, way)));
+    else for (const { fail } of batch) fail(failure);
   }
 }
 
-/** What became of one request of a message; that of one that took longer than others is fetched. */
-export async function conclude(
-  request: Pick<HostAllocateRequest, "host" | "handle">,
-  outcome: TogetherOutcome,
-  call: Pick<Call, "ports">,
-): Promise<HostAllocateOutcome> {
-  switch (outcome.kind) {
-    case "done":
-      return outcome.outcome;
-    case "failed":
-      throw new Error(outcome.message);
-    case "under_way": {
-      const { host, handle } = request;
-      const { ticket } = outcome;
-      const later = await call.ports.host(host).allocated({ host, ticket });
-      // The Host has ended since, and with it what it knew of this request.
-      if (later === undefined) return err(rejection("outcome_unknown", { host, handle }, 1));
-      return await conclude(request, later, call);
-    }
-    default:
-      return unreachable(outcome);
-  }
+async function sendAlone<Item, Outcome>(
+  { item, settle, fail }: Waiting,
+  way: Way<Item, Outcome>,
+): Promise<void> {
+  await way.alone(item as Item).then(settle, fail);
 }

@@ -43,6 +43,11 @@ export interface BlockPort extends BlockLeakPort {
   holds(request: HoldsRequest): Promise<HoldsAnswer>;
   reuse(request: ReuseRequest): Promise<ReuseAnswer>;
   releaseHandle(request: ReleaseHandleRequest): Promise<ReleaseHandleAnswer>;
+  /** The same for several handles, in one commit; the answers in their order. */
+  releaseHandles(request: {
+    readonly block: string;
+    readonly items: readonly ReleaseHandleRequest[];
+  }): Promise<{ readonly answers: readonly ReleaseHandleAnswer[] }>;
   releaseAddresses(request: ReleaseAddressesRequest): Promise<ReleaseAddressesAnswer>;
   updateOwners(request: UpdateOwnersRequest): Promise<UpdateOwnersAnswer>;
   changeOwner(request: ChangeOwnerRequest): Promise<ChangeOwnerAnswer>;

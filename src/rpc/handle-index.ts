@@ -30,7 +30,15 @@ export interface HandleIndexPort {
   move(request: MoveItem): Promise<MoveOutcome>;
   /** Rows of a handle that may hold something; spent ones are left out. */
   list(request: { readonly handle: string }): Promise<{ readonly rows: readonly KeyRow[] }>;
+  /** The same for several handles, in their order. */
+  listMany(request: {
+    readonly handles: readonly string[];
+  }): Promise<{ readonly lists: readonly (readonly KeyRow[])[] }>;
   settle(request: { readonly items: readonly SettleItem[] }): Promise<{ readonly changed: number }>;
+  /** What several callers settle, in one commit; how much each has changed. */
+  settleMany(request: {
+    readonly lots: readonly (readonly SettleItem[])[];
+  }): Promise<{ readonly changed: readonly number[] }>;
   /** Rows of all handles in the order of their keys, for a check. */
   page(request: { readonly after?: KeyPlace; readonly limit: number }): Promise<{
     readonly rows: readonly KeyRow[];

@@ -10,10 +10,14 @@ import { ranEntirely, readTestReport, summaryLine, sumOf, type TestReport } from
 const folder = resolve(repositoryRoot, "reports");
 /** Of Vitest; each other program leaves one of its own beside it, in the same form. */
 const MAIN_REPORT = "tests.json";
+/** Measurements, no tests. */
+const BENCHMARK = "bench.json";
 
 /** A run that left no report has failed. */
 function lastReport(): TestReport {
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
+  const names = existsSync(folder)
+    ? readdirSync(folder).filter((name) => name.endsWith(".json") && name !== BENCHMARK)
+    : [];
   const read = names.map((name) => readTestReport(readFileSync(resolve(folder, name), "utf8")));
   return names.includes(MAIN_REPORT) ? sumOf(read) : { passed: 0, failed: 1, skipped: [], files: [] };
 }

@@ -1,7 +1,7 @@
 /** Requests of one host that arrive together: which go in one message, and what each of them is answered. */
 import { describe, expect, it } from "vitest";
 import { LOCAL_SETTINGS } from "../../src/core/settings.ts";
-import { allocateAt } from "../../src/http/gathering.ts";
+import { allocateAt } from "../../src/http/writing/allocating-at.ts";
 import type { HostAllocateOutcome, HostAllocateRequest, TogetherOutcome } from "../../src/rpc/host.ts";
 import type { Ports } from "../../src/rpc/ports.ts";
 
@@ -97,13 +97,18 @@ describe("which go together", () => {
     expect((await Promise.all(first)).map(handleOf)).toEqual(names(4));
   });
 
-  it("with little under way each goes by itself again", async () => {
+  it("while its object was busy lately, the first waits for the others too; then each goes by itself", async () => {
     const stage = new Stage();
     stage.release();
     await Promise.all(stage.ask(...names(20)));
+    stage.alone.length = 0;
     stage.messages.length = 0;
+    stage.now += 50;
     await Promise.all(stage.ask("a", "b"));
-    expect(stage.messages).toEqual([]);
+    expect([stage.alone, stage.messages]).toEqual([[], [["a", "b"]]]);
+    stage.now += 51;
+    await Promise.all(stage.ask("c", "d"));
+    expect(stage.alone).toEqual(["c", "d"]);
   });
 
   it("a message has 128 requests at most; the others go at the same time", async () => {
@@ -188,8 +193,9 @@ describe("whoever gathers is cut off", () => {
     const stage = new Stage();
     stage.makeBusy();
     stage.isCutOff = true;
-    const [waiting] = await Promise.all(stage.ask("waits"));
-    expect(waiting).toMatchObject({ ok: false, error: { code: "outcome_unknown" } });
+    const [waiting] = await Promise.allSettled(stage.ask("waits"));
+    // As the platform marks a call whose answer was lost.
+    expect(waiting).toMatchObject({ status: "rejected", reason: { retryable: true } });
     stage.isCutOff = false;
     stage.now += 101;
     const [later] = await Promise.all(stage.ask("later"));

@@ -71,6 +71,50 @@ it("I1: 96 requests at once take few calls of the Host, and each has an address 
   expect(calls("host.allocate") + calls("host.allocateTogether") + calls("host.allocated")).toBeLessThan(48);
 });
 
+it("I4: 96 releases of handles at once take few calls and commits; each is told of its own address", async () => {
+  const given = await Promise.all(names(96).map(allocate));
+  const told = given.flatMap(({ body: { allocations = [] } }) => allocations.map(({ address }) => address));
+  await untilQuiet(client);
+  const before = await counters(client);
+  const release = (name: string) => client.send("DELETE", `/v1/handles/${host}.${name}`);
+  const released = await Promise.all(names(96).map(release));
+  const after = await counters(client);
+  expect(released.map(({ status }) => status)).toEqual(names(96).map(() => 200));
+  const freed = released.map(({ body: { results = [] } }) =>
+    results.map(({ address, outcome }) => [address, outcome]),
+  );
+  expect(freed).toEqual(told.map((address) => [[address, "released"]]));
+  const since = (what: "calls" | "commits" | "rowsWritten", name: string) =>
+    (after[what][name] ?? 0) - (before[what][name] ?? 0);
+  for (const method of ["handleIndex.listMany", "block.releaseHandles", "handleIndex.settleMany"])
+    expect(since("calls", method)).toBeGreaterThan(0);
+  expect(since("commits", "handleIndex") + since("commits", "block")).toBeLessThan(96);
+  expect(since("rowsWritten", "handleIndex") + since("rowsWritten", "block")).toBe(192);
+  for (const name of names(96)) expect(await held(name)).toEqual([]);
+  const again = await Promise.all(names(96).map(release));
+  expect(again.map(({ status, body: { results } }) => [status, results])).toEqual(
+    names(96).map(() => [200, []]),
+  );
+});
+
+it("I4: a message of releases that fails, before or after it is done, fails nobody who shared it", async () => {
+  for (const fails of ["before", "after"] as const) {
+    for (const method of ["handleIndex.listMany", "block.releaseHandles", "handleIndex.settleMany"]) {
+      const all = names(24, `${fails}-${method.replace(".", "-")}`);
+      const release = (name: string) => client.send("DELETE", `/v1/handles/${host}.${name}`);
+      await Promise.all(all.map(allocate));
+      await setFaults(client, [{ method, fails }]);
+      const released = await Promise.all(all.map(release));
+      expect(await setFaults(client, [])).toBe(0);
+      // One that happened to be alone in its message is told so, as ever.
+      const failed = all.filter((_, index) => released[index]?.status !== 200);
+      expect(failed.length).toBeLessThanOrEqual(1);
+      for (const name of failed) expect((await release(name)).status).toBe(200);
+      for (const name of all) expect(await held(name)).toEqual([]);
+    }
+  }
+}, 60_000);
+
 it("whoever sends for others breaks off: the others are answered", async () => {
   // Four go by themselves and stand; the next gathers, and goes while its message stands.
   await setFaults(client, [

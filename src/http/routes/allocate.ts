@@ -2,7 +2,6 @@
 
 import { rejection } from "../../core/errors.ts";
 import { fingerprintUnder } from "../digest.ts";
-import { allocateAt } from "../gathering.ts";
 import { noteKnownBlock } from "../known-blocks.ts";
 import { mayAllocateFor } from "../known-hosts.ts";
 import { present } from "../omit-absent.ts";
@@ -12,6 +11,7 @@ import { explanationOnWire } from "../present/explanation.ts";
 import { shortfallOnWire } from "../problem.ts";
 import { components } from "../schemas/components.ts";
 import { allocationReview, keyOf, wishOf } from "../writing/allocating.ts";
+import { allocateAt } from "../writing/allocating-at.ts";
 
 export const allocate = operation(
   {

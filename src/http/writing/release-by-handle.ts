@@ -3,13 +3,15 @@
  * cannot hit a later allocation of the same handle. May import: core, rpc and http.
  */
 import { type Rejection, rejection } from "../../core/errors.ts";
+import { shardOf } from "../../core/ids.ts";
 import { invariant } from "../../core/invariant.ts";
 import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../../core/limits.ts";
 import type { CompiledPolicy } from "../../core/policy.ts";
 import { err, ok, type Result } from "../../core/result.ts";
-import type { KeyRelease } from "../../rpc/block.ts";
+import type { KeyRelease, ReleaseHandleAnswer, ReleaseHandleRequest } from "../../rpc/block.ts";
 import type { KeyRow, SettleItem } from "../../rpc/handle-index.ts";
 import { mapBounded } from "../concurrency.ts";
+import { sendGathered, type Way } from "../gathering.ts";
 import type { Call } from "../operation.ts";
 import { releaseOnWire } from "../present/allocation.ts";
 import { releasePolicyOf } from "../reading/policy.ts";
@@ -29,10 +31,9 @@ export async function releaseByHandle(
   policy: CompiledPolicy,
   handle: string,
 ): Promise<Result<Outcomes, Rejection<"in_progress">>> {
-  const index = call.ports.handleIndex(handle);
   const outcomes: Outcomes = [];
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    const { rows } = await index.list({ handle });
+    const rows = await listed(call, handle);
     if (rows.length === 0) return ok(outcomes);
     const judged = (
       await mapBounded(rowsByBlock(rows), (one) => releaseInBlock(call, policy, handle, one))
@@ -40,7 +41,7 @@ export async function releaseByHandle(
     for (const { release } of judged) outcomes.push(...written(release));
     const settled = judged.flatMap(({ row, release }) => settlementOf(row, release));
     // A row that has moved on since it was listed changes nothing: its key may hold elsewhere by now.
-    const { changed } = settled.length > 0 ? await index.settle({ items: settled }) : { changed: 0 };
+    const changed = settled.length > 0 ? await settle(call, handle, settled) : 0;
     const open = judged.filter(({ release }) => release.outcome === "not_final");
     if (open.length === 0 && changed === settled.length) return ok(outcomes);
     if (open.length === 0) continue;
@@ -51,6 +52,30 @@ export async function releaseByHandle(
     await call.sleep(Math.max(leastMs, wakeAt - call.now()));
   }
   return err(rejection("in_progress", { handle }, IN_PROGRESS_RETRY_AFTER_SECONDS));
+}
+
+/** The rows of a handle that may hold something; several handles of a shard are looked up in one call. */
+async function listed(call: Call, handle: string): Promise<readonly KeyRow[]> {
+  const index = () => call.ports.handleIndex(handle);
+  const way: Way<string, readonly KeyRow[]> = {
+    to: `list ${shardOf(handle, call.settings.indexShards)}`,
+    alone: async (one) => (await index().list({ handle: one })).rows,
+    together: async (handles) => (await index().listMany({ handles })).lists,
+    mayRepeat: true,
+  };
+  return await sendGathered(handle, way, call);
+}
+
+/** Tells the index what blocks said; returns how many rows that changed. */
+async function settle(call: Call, handle: string, items: readonly SettleItem[]): Promise<number> {
+  const index = () => call.ports.handleIndex(handle);
+  const way: Way<readonly SettleItem[], number> = {
+    to: `settle ${shardOf(handle, call.settings.indexShards)}`,
+    alone: async (lot) => (await index().settle({ items: lot })).changed,
+    together: async (lots) => (await index().settleMany({ lots })).changed,
+    mayRepeat: true,
+  };
+  return await sendGathered(items, way, call);
 }
 
 interface Judged {
@@ -74,13 +99,21 @@ async function releaseInBlock(
   const block = rows[0]?.block;
   invariant(block !== undefined, "a group of rows is not empty");
   const { host } = call.principal;
-  const answer = await call.ports.block(block).releaseHandle({
+  const request: ReleaseHandleRequest = {
     block,
     handle,
     keys: rows.map(({ key, until }) => ({ key, finalAfter: until })),
     ...releasePolicyOf(policy, block),
     ...(host === undefined ? {} : { onlyHost: host }),
-  });
+  };
+  const port = () => call.ports.block(block);
+  const way: Way<ReleaseHandleRequest, ReleaseHandleAnswer> = {
+    to: `release ${block}`,
+    alone: (one) => port().releaseHandle(one),
+    together: async (items) => (await port().releaseHandles({ block, items })).answers,
+    mayRepeat: true,
+  };
+  const answer = await sendGathered(request, way, call);
   return rows.map((row) => {
     const release = answer.keys.find(({ key }) => key === row.key);
     invariant(release !== undefined, "a block answers each key");

@@ -4,10 +4,20 @@ import { figuresOf } from "../../../durable-objects/host-audit-figures.ts";
 import type { Suspicion } from "../../../src/core/leak-ledger.ts";
 import { subjectOf } from "../../core/leak-facts.ts";
 
-const ROW = {
-  ...{ address: "10.0.0.1", touch: 7, block: "10.0.0.0/26", handle: "h", kind: "workload" },
-  ...{ firstAbsentAt: 1, lastAbsentAt: 1, absences: 1, state: "candidate", marks: [] },
-} as const;
+const ROW: Suspicion = {
+  address: "10.0.0.1",
+  touch: 7,
+  block: "10.0.0.0/26",
+  handle: "h",
+  kind: "workload",
+  cause: "absent",
+  state: "candidate",
+  firstAbsentAt: 1,
+  lastAbsentAt: 1,
+  observations: 1,
+  first: [],
+  last: [],
+};
 
 /** A host that owns a block of one pool, and holds an address in a block of another. */
 function told(pools: readonly string[] | undefined, suspicion: Suspicion = ROW) {

@@ -11,8 +11,8 @@ import { SweepObject } from "../../../durable-objects/sweep.ts";
 import type { Attributes } from "../../../src/core/allocation.ts";
 import type { Family, Rejection } from "../../../src/core/errors.ts";
 import type { Result } from "../../../src/core/result.ts";
-import { conclude } from "../../../src/http/gathering.ts";
 import type { Call } from "../../../src/http/operation.ts";
+import { conclude } from "../../../src/http/writing/allocating-at.ts";
 import { releaseByHandle } from "../../../src/http/writing/release-by-handle.ts";
 import type { AddressRelease, AddressReleaseOutcome } from "../../../src/rpc/block.ts";
 import type {

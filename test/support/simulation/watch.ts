@@ -140,11 +140,21 @@ export function watched(watch: Watch): Record<string, ObjectClass> {
 
     override async releaseHandle(request: block.ReleaseHandleRequest) {
       const answer = await super.releaseHandle(request);
+      this.#released(answer);
+      return answer;
+    }
+
+    override async releaseHandles(request: Parameters<block.BlockPort["releaseHandles"]>[0]) {
+      const told = await super.releaseHandles(request);
+      for (const answer of told.answers) this.#released(answer);
+      return told;
+    }
+
+    #released(answer: block.ReleaseHandleAnswer): void {
       for (const { outcome, records } of answer.keys) {
         watch.count(`release ${outcome}`);
         for (const { address, releasedAt } of records) watch.released(address, releasedAt ?? 0);
       }
-      return answer;
     }
 
     override async releaseAddresses(request: block.ReleaseAddressesRequest) {

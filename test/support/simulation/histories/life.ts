@@ -94,7 +94,13 @@ class Life {
       hosts,
       config: { ...affinity, ...(collects ? COLLECTED : {}) },
       classes: classes(watched(watch)),
-      settings: { ...SETTINGS, laneBatches, ...(collects ? { spentKeyMs: SPENT_MS } : {}) },
+      // In half of the lives all that may be gathered is.
+      settings: {
+        ...SETTINGS,
+        laneBatches,
+        aloneMax: laneBatches === 1 ? 0 : 4,
+        ...(collects ? { spentKeyMs: SPENT_MS } : {}),
+      },
       clockOffset: (_place, random) => Math.round(random.between(-SKEW_MS / 2, SKEW_MS / 2)),
       faults,
       isTraced,
