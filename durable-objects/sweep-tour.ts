@@ -23,6 +23,8 @@ const CALLS_BEFORE_LAST_LOT = 600;
 const EVENT_MS = 20_000;
 /** The longest rest between two steps: one that took long has waited for a host that is silent, ms. */
 const REST_MS_MAX = 500;
+/** How much longer others have the thread than a step took. */
+const REST_SHARE = 9;
 /** Calls that a visit may take one after another; it sets its time limit. */
 const VISIT_STEPS = 6;
 /** How often one host is visited again in a sweep. */
@@ -133,11 +135,11 @@ export class SweepTour {
     }
   }
 
-  /** Where all objects share a thread, others have it for twice as long as a step took. */
+  /** Where all objects share a thread, a sweep takes a tenth of it at most. */
   async #rest(tookMs: number): Promise<void> {
     const { sweepRestMs } = this.#runtime.settings;
     if (sweepRestMs === 0) return;
-    await this.#runtime.sleep(Math.min(REST_MS_MAX, Math.max(sweepRestMs, 2 * tookMs)));
+    await this.#runtime.sleep(Math.min(REST_MS_MAX, Math.max(sweepRestMs, REST_SHARE * tookMs)));
   }
 
   #hasRoom({ calls, told, visits, until }: Slice): boolean {

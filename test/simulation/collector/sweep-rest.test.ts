@@ -33,3 +33,28 @@ test("a sweep of one event rests after each lot of hosts where all share a threa
   expect(pressed).toHaveLength(HOSTS.length);
   expect(mostWithin(pressed, 100)).toBeGreaterThan(16);
 });
+
+test("the rest is nine times as long as the lot took, and half a second at most", async () => {
+  const restAfter = async (tookMs: number): Promise<number> => {
+    const stage = new SweepStage({ settings: { tickMs: 0, sweepRestMs: 20 } });
+    const begun: number[] = [];
+    const hosts = HOSTS.slice(0, 17);
+    await stage.enrol(...hosts);
+    for (const host of hosts) {
+      stage.answers.set(host, async (_request, now) => {
+        begun.push(now);
+        await stage.world.sleep(tookMs);
+        return audited(now);
+      });
+    }
+    await stage.tick();
+    await stage.world.advance(5_000);
+    const [first = 0, last = 0] = [Math.max(...begun.slice(0, 16)), begun.at(-1)];
+    expect(begun).toHaveLength(17);
+    return last - first - tookMs;
+  };
+  expect(await restAfter(20)).toBeGreaterThanOrEqual(180);
+  expect(await restAfter(20)).toBeLessThan(400);
+  expect(await restAfter(200)).toBeGreaterThanOrEqual(500);
+  expect(await restAfter(200)).toBeLessThan(800);
+});
