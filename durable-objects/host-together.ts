@@ -12,6 +12,8 @@ const FIRST_MS = 1_000;
 const OTHERS_MS = 20;
 /** Turns of the microtask queue in which a request is refused that no other object is asked for. */
 const TURNS = 16;
+/** Addresses of one answer, with attributes of 32 KiB each; who has more is told them by a call of its own. */
+const ADDRESSES_MAX = 128;
 /** How long the outcome of a request is kept for whoever has its ticket, ms. */
 const KEPT_MS = 30_000;
 
@@ -47,11 +49,20 @@ export class HostTogether {
       await this.#within(FIRST_MS, () => Promise.race(open));
       await this.#within(OTHERS_MS, () => Promise.all(open));
     }
-    return all.map(({ told, outcome }) => told ?? this.#ticket(outcome));
+    this.#forgetOld();
+    let addresses = 0;
+    return all.map(({ told, outcome }) => {
+      const count = addressesIn(told);
+      const fits = count === 0 || addresses === 0 || addresses + count <= ADDRESSES_MAX;
+      if (told === undefined || !fits) return this.#ticket(outcome);
+      addresses += count;
+      return told;
+    });
   }
 
   /** The outcome that a ticket stands for; absent: it is not of this instance, or was never fetched. */
   async fetch(ticket: string): Promise<TogetherOutcome | undefined> {
+    this.#forgetOld();
     const known = this.#underWay.get(ticket);
     const outcome = await known?.outcome;
     this.#underWay.delete(ticket);
@@ -63,15 +74,18 @@ export class HostTogether {
     return callOnce(wait, { timeoutMs, sleep });
   }
 
-  #ticket(outcome: Promise<TogetherOutcome>): TogetherOutcome {
+  #forgetOld(): void {
     const now = this.#runtime.now();
     for (const [old, { since }] of this.#underWay) {
       if (Math.abs(now - since) < KEPT_MS) break;
       this.#underWay.delete(old);
     }
+  }
+
+  #ticket(outcome: Promise<TogetherOutcome>): TogetherOutcome {
     this.#tickets += 1;
     const ticket = `${this.#name}/${this.#tickets}`;
-    this.#underWay.set(ticket, { outcome, since: now });
+    this.#underWay.set(ticket, { outcome, since: this.#runtime.now() });
     return { kind: "under_way", ticket };
   }
 }
@@ -80,14 +94,18 @@ export class HostTogether {
 function watched(request: Promise<HostAllocateOutcome>): Watched {
   const outcome = request.then(
     (done): TogetherOutcome => ({ kind: "done", outcome: done }),
-    (defect: unknown): TogetherOutcome => ({
-      kind: "failed",
-      message: defect instanceof Error ? defect.message : String(defect),
-    }),
+    (defect: unknown): TogetherOutcome => {
+      const { name, message, stack = "" } = defect instanceof Error ? defect : new Error(String(defect));
+      return { kind: "failed", name, message, stack };
+    },
   );
   const watch: Watched = { outcome };
   void outcome.then((told) => {
     watch.told = told;
   });
   return watch;
+}
+
+function addressesIn(told: TogetherOutcome | undefined): number {
+  return told?.kind === "done" && told.outcome.ok ? told.outcome.value.addresses.length : 0;
 }

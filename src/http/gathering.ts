@@ -3,8 +3,9 @@
  * May import: core, rpc, platform, http. Rule: nobody waits for a message that somebody else sends without an end.
  */
 import { type CallOutcome, callOnce, type EndSignal } from "../platform/call.ts";
-import { classify } from "../platform/failure.ts";
+import { classify, type PlatformFailure } from "../platform/failure.ts";
 import type { Ports } from "../rpc/ports.ts";
+import { mapBounded } from "./concurrency.ts";
 import type { Call } from "./operation.ts";
 
 /** Items of one message; attributes of each may take 32 KiB, a message 32 MiB. */
@@ -23,21 +24,32 @@ export interface Way<Item, Outcome> {
   alone(item: Item): Promise<Outcome>;
   /** The outcome of each, in their order. */
   together(items: readonly Item[]): Promise<readonly Outcome[]>;
-  /** Each may be sent again by itself when a message of several has failed. */
-  readonly mayRepeat?: true;
+  /**
+   * Each goes again by itself when a message of several has failed: whatever it failed with, or only where
+   * nothing of it was done. Absent: none does.
+   */
+  readonly repeats?: "always" | "after_defect";
 }
 
 type Outside = Pick<Call, "ports" | "settings" | "now" | "sleep" | "keep">;
 
 interface Waiting {
   readonly item: unknown;
+  /** Nobody waits for it any more. */
+  isOver?: true;
   readonly settle: (outcome: unknown) => void;
   readonly fail: (failure: unknown) => void;
 }
 
+/** Since when one is under way. */
+interface Traveller {
+  readonly since: number;
+}
+
 /** What is under way to one object. */
 interface Destination {
-  underWay: number;
+  /** In the order in which they began. */
+  readonly underWay: Set<Traveller>;
   waiting: Waiting[];
   /** When more was under way than goes alone. */
   busyAt: number;
@@ -57,15 +69,32 @@ export async function sendGathered<Item, Outcome>(
   call: Outside,
 ): Promise<Outcome> {
   const destination = destinationOf(way.to, call.ports);
+  const { underWay } = destination;
   const { aloneMax } = call.settings;
-  const isQuiet = Math.abs(call.now() - destination.busyAt) >= BUSY_MS;
-  const isAlone = isQuiet && destination.underWay < aloneMax;
-  destination.underWay += 1;
-  if (destination.underWay > aloneMax) destination.busyAt = call.now();
+  const now = call.now();
+  forgetCutOff(underWay, now, limitOf(call));
+  const isQuiet = Math.abs(now - destination.busyAt) >= BUSY_MS;
+  const isAlone = isQuiet && underWay.size < aloneMax;
+  const traveller = { since: now };
+  underWay.add(traveller);
+  if (underWay.size > aloneMax) destination.busyAt = now;
   try {
     return isAlone ? await way.alone(item) : await goTogether(destination, item, way, call);
   } finally {
-    destination.underWay -= 1;
+    underWay.delete(traveller);
+  }
+}
+
+/** How long a message is waited for, ms: as long as whatever it asks for may still come about, and that again. */
+function limitOf({ settings }: Outside): number {
+  return 2 * (settings.untilMs + settings.skewMs);
+}
+
+/** Why: an event that is cut off, as its client goes, never says that it is over; it must not count for ever. */
+function forgetCutOff(underWay: Set<Traveller>, now: number, limitMs: number): void {
+  for (const traveller of underWay) {
+    if (Math.abs(now - traveller.since) <= limitMs) break;
+    underWay.delete(traveller);
   }
 }
 
@@ -75,14 +104,14 @@ function destinationOf(to: string, ports: Ports): Destination {
   const known = destinations.get(to);
   if (known !== undefined) return known;
   if (destinations.size >= DESTINATIONS_MAX) forgetIdle(destinations);
-  const made = { underWay: 0, waiting: [], busyAt: Number.NEGATIVE_INFINITY };
+  const made = { underWay: new Set<Traveller>(), waiting: [], busyAt: Number.NEGATIVE_INFINITY };
   destinations.set(to, made);
   return made;
 }
 
 /** Whoever is under way keeps hold of its destination; another one of that name only gathers less. */
 function forgetIdle(destinations: Map<string, Destination>): void {
-  for (const [to, { underWay }] of destinations) if (underWay === 0) destinations.delete(to);
+  for (const [to, { underWay }] of destinations) if (underWay.size === 0) destinations.delete(to);
   if (destinations.size >= DESTINATIONS_MAX) destinations.clear();
 }
 
@@ -96,8 +125,10 @@ async function goTogether<Item, Outcome>(
   way: Way<Item, Outcome>,
   call: Outside,
 ): Promise<Outcome> {
+  let waiting: Waiting | undefined;
   const mine = new Promise<Outcome>((settle, fail) => {
-    destination.waiting.push({ item, settle: settle as (outcome: unknown) => void, fail });
+    waiting = { item, settle: settle as (outcome: unknown) => void, fail };
+    destination.waiting.push(waiting);
   });
   const now = call.now();
   if (destination.gathersSince === undefined || Math.abs(now - destination.gathersSince) > GATHERS_MS) {
@@ -105,10 +136,14 @@ async function goTogether<Item, Outcome>(
     const sent = gather(destination, way, call);
     call.keep?.(sent);
   }
-  const { untilMs, skewMs } = call.settings;
-  const timeoutMs = 2 * (untilMs + skewMs);
   const sleep = (ms: number, signal: EndSignal) => call.sleep(ms, signal);
-  return answerOf(await callOnce(() => mine, { timeoutMs, sleep }));
+  const answered = await callOnce(() => mine, { timeoutMs: limitOf(call), sleep });
+  // What has not left by now must not: whoever asked for it has gone on, and may have undone it.
+  if (answered.kind === "timed_out" && waiting !== undefined) {
+    waiting.isOver = true;
+    destination.waiting = destination.waiting.filter((one) => one !== waiting);
+  }
+  return answerOf(answered);
 }
 
 function answerOf<Outcome>(answered: CallOutcome<Outcome>): Outcome {
@@ -141,16 +176,23 @@ async function send<Item, Outcome>(batch: readonly Waiting[], way: Way<Item, Out
       else fail(new Error("an item of a message was left unanswered"));
     }
   } catch (failure) {
-    const goAlone = way.mayRepeat === true && batch.length > 1 && classify(failure) !== "overloaded";
     // One of them may have failed them all.
-    if (goAlone) await Promise.all(batch.map((one) => sendAlone(one, way)));
+    const goAlone = batch.length > 1 && mayRepeat(way.repeats, classify(failure));
+    if (goAlone) await mapBounded(batch, (one) => sendAlone(one, way));
     else for (const { fail } of batch) fail(failure);
   }
 }
 
+/** A defect ends the transaction that it was met in: nothing of its message was done. */
+function mayRepeat(repeats: "always" | "after_defect" | undefined, failure: PlatformFailure): boolean {
+  if (repeats === "after_defect") return failure === "unknown";
+  return repeats === "always" && failure !== "overloaded";
+}
+
 async function sendAlone<Item, Outcome>(
-  { item, settle, fail }: Waiting,
+  { item, isOver, settle, fail }: Waiting,
   way: Way<Item, Outcome>,
 ): Promise<void> {
+  if (isOver === true) return;
   await way.alone(item as Item).then(settle, fail);
 }

@@ -40,6 +40,8 @@ interface FillingReader {
   readAtLeast(bytes: number, into: Uint8Array): Promise<{ readonly value: Uint8Array | undefined }>;
 }
 
+/** Beyond, a buffer grows with the bytes that arrive: an announcement alone must not take memory. */
+const FILL_BYTES_MAX = 64 * 1024;
 const MAY_FILL =
   typeof ReadableStreamBYOBReader === "function" && "readAtLeast" in ReadableStreamBYOBReader.prototype;
 
@@ -54,7 +56,7 @@ async function readBytes(
   announced: number | undefined,
 ): Promise<Uint8Array | undefined> {
   if (body === null) return new Uint8Array();
-  if (MAY_FILL && announced !== undefined && announced > 0 && announced <= bytesMax) {
+  if (MAY_FILL && announced !== undefined && announced > 0 && announced <= FILL_BYTES_MAX) {
     const filling = body.getReader({ mode: "byob" }) as unknown as FillingReader;
     const { value } = await filling.readAtLeast(announced, new Uint8Array(announced));
     return value ?? new Uint8Array();

@@ -101,10 +101,10 @@ export type HostAllocateOutcome = Result<HostAllocateAnswer, AllocateRefusal>;
 /** What became of one of several requests that came in one message, when the first of them were done. */
 export type TogetherOutcome =
   | { readonly kind: "done"; readonly outcome: HostAllocateOutcome }
-  /** It takes longer; `allocated` tells its outcome, once. */
+  /** It takes longer, or its answer is large; `allocated` tells its outcome, once. */
   | { readonly kind: "under_way"; readonly ticket: string }
   /** A defect that was its own. */
-  | { readonly kind: "failed"; readonly message: string };
+  | { readonly kind: "failed"; readonly name: string; readonly message: string; readonly stack: string };
 
 export interface HostAllocateManyRequest {
   readonly host: string;

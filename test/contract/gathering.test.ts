@@ -160,12 +160,15 @@ describe("what each is answered", () => {
   it("a defect of one is its own", async () => {
     const stage = new Stage();
     stage.together = async ([, ...others]) => [
-      { kind: "failed", message: "broken" },
+      { kind: "failed", name: "InvariantViolation", message: "broken", stack: "at the place" },
       ...others.map((handle) => ({ kind: "done" as const, outcome: answerFor(handle) })),
     ];
     stage.makeBusy();
     const [broken, sound] = await Promise.allSettled(stage.ask("broken", "sound"));
-    expect(broken).toMatchObject({ status: "rejected", reason: { message: "broken" } });
+    expect(broken).toMatchObject({
+      status: "rejected",
+      reason: { name: "InvariantViolation", message: "broken", stack: "at the place" },
+    });
     expect(sound?.status).toBe("fulfilled");
   });
 
@@ -198,7 +201,18 @@ describe("whoever gathers is cut off", () => {
     expect(waiting).toMatchObject({ status: "rejected", reason: { retryable: true } });
     stage.isCutOff = false;
     stage.now += 101;
+    stage.makeBusy();
     const [later] = await Promise.all(stage.ask("later"));
     expect(handleOf(later as HostAllocateOutcome)).toBe("later");
+    // What somebody has been told of as lost never leaves later.
+    expect(stage.messages).toEqual([["later"]]);
+  });
+
+  it("requests whose events were cut off do not count for ever", () => {
+    const stage = new Stage();
+    stage.makeBusy();
+    stage.now += 51;
+    void Promise.all(stage.ask("alone-again"));
+    expect(stage.alone).toEqual([...names(4), "alone-again"]);
   });
 });

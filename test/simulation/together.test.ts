@@ -147,13 +147,25 @@ test("a host that is not registered refuses each", async () => {
   ]);
 });
 
+test("an answer holds no more than 128 addresses; who has more is told them by a ticket", async () => {
+  const together = new HostTogether({ now: () => 0, sleep: async () => undefined, unique: () => "i" });
+  const having = (count: number) =>
+    Promise.resolve({ ok: true, value: { addresses: Array.from({ length: count }) } } as never);
+  const outcomes = await together.answer([having(500), having(1), having(0)]);
+  expect(outcomes.map(({ kind }) => kind)).toEqual(["done", "under_way", "done"]);
+  const [, second] = await together.answer([having(100), having(28), having(1)]);
+  expect(second?.kind).toBe("done");
+  const { ticket } = outcomes[1] as { ticket: string };
+  expect(await together.fetch(ticket)).toMatchObject({ kind: "done" });
+});
+
 test("outcomes that nobody fetches are forgotten after half a minute", async () => {
   let now = 0;
   const never = new Promise<never>(() => undefined);
   const sleep = async () => undefined;
   const together = new HostTogether({ now: () => now, sleep, unique: () => "instance" });
   const ticketOfNext = async () => (await together.answer([never]))[0] as { ticket: string };
-  const done = Promise.resolve({ ok: true, value: {} } as never);
+  const done = Promise.resolve({ ok: true, value: { addresses: [] } } as never);
   const first = await ticketOfNext();
   now = 31_000;
   await ticketOfNext();

@@ -37,8 +37,10 @@ export async function conclude(
   switch (outcome.kind) {
     case "done":
       return outcome.outcome;
-    case "failed":
-      throw new Error(outcome.message);
+    case "failed": {
+      const { name, message, stack } = outcome;
+      throw Object.assign(new Error(message), { name, stack });
+    }
     case "under_way": {
       const { host, handle } = request;
       const later = await call.ports.host(host).allocated({ host, ticket: outcome.ticket });

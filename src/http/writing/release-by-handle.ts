@@ -61,7 +61,7 @@ async function listed(call: Call, handle: string): Promise<readonly KeyRow[]> {
     to: `list ${shardOf(handle, call.settings.indexShards)}`,
     alone: async (one) => (await index().list({ handle: one })).rows,
     together: async (handles) => (await index().listMany({ handles })).lists,
-    mayRepeat: true,
+    repeats: "always",
   };
   return await sendGathered(handle, way, call);
 }
@@ -73,7 +73,7 @@ async function settle(call: Call, handle: string, items: readonly SettleItem[]):
     to: `settle ${shardOf(handle, call.settings.indexShards)}`,
     alone: async (lot) => (await index().settle({ items: lot })).changed,
     together: async (lots) => (await index().settleMany({ lots })).changed,
-    mayRepeat: true,
+    repeats: "always",
   };
   return await sendGathered(items, way, call);
 }
@@ -111,7 +111,8 @@ async function releaseInBlock(
     to: `release ${block}`,
     alone: (one) => port().releaseHandle(one),
     together: async (items) => (await port().releaseHandles({ block, items })).answers,
-    mayRepeat: true,
+    // Where the answer was lost, a repeat would not tell which addresses this request has freed.
+    repeats: "after_defect",
   };
   const answer = await sendGathered(request, way, call);
   return rows.map((row) => {
