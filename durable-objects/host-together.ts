@@ -60,7 +60,7 @@ export class HostTogether {
     });
   }
 
-  /** The outcome that a ticket stands for; absent: it is not of this instance, or was never fetched. */
+  /** The outcome that a ticket stands for; absent: it is of another instance, was fetched, or is too old. */
   async fetch(ticket: string): Promise<TogetherOutcome | undefined> {
     this.#forgetOld();
     const known = this.#underWay.get(ticket);

@@ -95,7 +95,7 @@ export interface ExplanationView {
 /** An allocation that is only explained has no key, and nobody repeats it. */
 export type HostExplainRequest = Omit<HostAllocateRequest, "key" | "fingerprint" | "deadlineAt" | "explain">;
 
-/** Many allocations of one host, each with its own key. */
+/** What a request for addresses ends in. */
 export type HostAllocateOutcome = Result<HostAllocateAnswer, AllocateRefusal>;
 
 /** What became of one of several requests that came in one message, when the first of them were done. */
@@ -106,6 +106,7 @@ export type TogetherOutcome =
   /** A defect that was its own. */
   | { readonly kind: "failed"; readonly name: string; readonly message: string; readonly stack: string };
 
+/** Many allocations of one host, each with its own key. */
 export interface HostAllocateManyRequest {
   readonly host: string;
   readonly items: readonly HostAllocateRequest[];
