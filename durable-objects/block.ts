@@ -12,7 +12,7 @@ import { countBlock, countRoom } from "../src/core/block-counts.ts";
 import { inspect } from "../src/core/block-inspect.ts";
 import { holdings, keysOver, releaseLeaked } from "../src/core/block-leaks.ts";
 import { changeOwner, updateOwners } from "../src/core/block-owners.ts";
-import { holds, releaseAddress, releaseHandle, transition } from "../src/core/block-release.ts";
+import { holds, releaseAddresses, releaseHandle, transition } from "../src/core/block-release.ts";
 import { noteBorrowed } from "../src/core/block-routes.ts";
 import { viewBlock } from "../src/core/block-view.ts";
 import { type Cidr, parseCidr } from "../src/core/cidr.ts";
@@ -125,7 +125,7 @@ export class BlockObject extends DurableObject<Env> implements rpc.BlockPort {
     this.#store.countCall("releaseAddresses");
     const policy = { reserved: request.reserved ?? [], cooldownMs: request.cooldownMs };
     const outcomes = this.#release(request.block, policy, (draft) =>
-      request.items.map((item) => releaseAddress(draft, item, request.cooldownMs)),
+      releaseAddresses(draft, request.items, request.cooldownMs),
     );
     return { outcomes };
   }

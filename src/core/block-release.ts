@@ -46,21 +46,40 @@ export function end(draft: BlockDraft, row: OrdinalRow, ending: Ending = {}): Or
  * or is absent: finally, or perhaps only not yet.
  */
 export function releaseHandle(draft: BlockDraft, request: ReleaseHandleRequest): KeyRelease[] {
-  return request.keys.map(({ key, finalAfter }) => {
-    const trace = traceKey(draft, request.handle, key);
-    const mine = trace.held.filter((row) => isInReach(row, request.onlyHost));
-    if (trace.held.length > mine.length) {
-      return { key, outcome: "kept", records: releaseAll(draft, mine, request.cooldownMs) };
-    }
-    if (mine.length > 0)
-      return { key, outcome: "released", records: releaseAll(draft, mine, request.cooldownMs) };
-    if (trace.wasReleased) return { key, outcome: "released", records: [] };
+  const { handle, onlyHost, cooldownMs } = request;
+  const asked = request.keys.map(({ key, finalAfter }) => {
+    const trace = traceKey(draft, handle, key);
+    return { key, finalAfter, trace, mine: trace.held.filter((row) => isInReach(row, onlyHost)) };
+  });
+  const records = endTogether(
+    draft,
+    asked.flatMap(({ mine }) => mine),
+    cooldownMs,
+  );
+  return asked.map(({ key, finalAfter, trace, mine }) => {
+    const told = mine.flatMap(({ ordinal }) => records.get(ordinal) ?? []);
+    if (trace.held.length > mine.length) return { key, outcome: "kept", records: told };
+    if (mine.length > 0 || trace.wasReleased) return { key, outcome: "released", records: told };
     return { key, outcome: isFinal(draft, finalAfter) ? "absent" : "not_final", records: [] };
   });
 }
 
-function releaseAll(draft: BlockDraft, rows: readonly OrdinalRow[], cooldownMs: number): AddressRecord[] {
-  return rows.flatMap((row) => recordOf(draft, end(draft, row), cooldownMs) ?? []);
+/**
+ * Ends tenures at one moment; gives back their records by ordinal. Addresses that are freed together are
+ * given out again in their own order, whichever was taken first.
+ */
+function endTogether(
+  draft: BlockDraft,
+  rows: readonly OrdinalRow[],
+  cooldownMs: number,
+): ReadonlyMap<number, AddressRecord> {
+  const records = new Map<number, AddressRecord>();
+  for (const row of rows.toSorted((one, other) => one.ordinal - other.ordinal)) {
+    if (records.has(row.ordinal)) continue;
+    const record = recordOf(draft, end(draft, row), cooldownMs);
+    if (record !== undefined) records.set(row.ordinal, record);
+  }
+  return records;
 }
 
 function isInReach(row: OrdinalRow, onlyHost: string | undefined): boolean {
@@ -80,6 +99,28 @@ export function holds(draft: BlockDraft, request: HoldsRequest): HoldsAnswer {
 }
 
 /**
+ * Releases the addresses of a list, each judged by itself, in the order of addresses; answers in that of
+ * the list. One that is named twice is judged in the order of the list.
+ */
+export function releaseAddresses(
+  draft: BlockDraft,
+  items: readonly AddressRelease[],
+  cooldownMs: number,
+): AddressReleaseOutcome[] {
+  const places = items.map((item, place) => ({ place, item, ordinal: ordinalHere(draft, item) ?? -1 }));
+  places.sort((one, other) => one.ordinal - other.ordinal);
+  const outcomes: AddressReleaseOutcome[] = [];
+  for (const { place, item } of places) outcomes[place] = releaseAddress(draft, item, cooldownMs);
+  return outcomes;
+}
+
+function ordinalHere(draft: BlockDraft, { address }: AddressRelease): number | undefined {
+  const parsed = parseAddress(address);
+  const isHere = parsed.ok && containsAddress(draft.cidr, parsed.value);
+  return isHere ? ordinalOf(draft.cidr, parsed.value) : undefined;
+}
+
+/**
  * Releases one address, guarded by its number or handle unless forced.
  * Invariant: I3. A guarded release of an address whose last allocation had that number is success.
  */
@@ -88,10 +129,9 @@ export function releaseAddress(
   item: AddressRelease,
   cooldownMs: number,
 ): AddressReleaseOutcome {
-  const parsed = parseAddress(item.address);
   const address = item.address;
-  if (!parsed.ok || !containsAddress(draft.cidr, parsed.value)) return { kind: "not_in_any_block", address };
-  const ordinal = ordinalOf(draft.cidr, parsed.value);
+  const ordinal = ordinalHere(draft, item);
+  if (ordinal === undefined) return { kind: "not_in_any_block", address };
   const row = draft.row(ordinal);
   if (isHostReserved(draft.header, draft.capacity, ordinal)) {
     return { kind: "rejected", address, code: "address_taken", sequenceNumber: draft.counter };

@@ -63,6 +63,33 @@ describe("what was told survives the instance", () => {
     expect(new Set(order.map(({ address }) => address)).size).toBe(4);
   });
 
+  test.each(["a handle", "a list"])(
+    "I12: what %s frees together is given out again in the order of addresses, however it was taken",
+    async (how) => {
+      const { block, stub, claim, created, allocate, releaseAddress, releaseHandle } = freshBlock(30);
+      await claim("a", 1);
+      const [first, , , last] = [
+        await created("h0"),
+        await created("h1"),
+        await created("h2"),
+        await created("h3"),
+      ];
+      for (const { address = "", sequenceNumber = 0 } of [last, first]) {
+        await releaseAddress(address, { sequenceNumber });
+      }
+      const both = await allocate("both", { count: 2 });
+      expect(both).toMatchObject({ records: [{ address: last?.address }, { address: first?.address }] });
+      const items = [last, first].map((one) => ({ address: one?.address ?? "" }));
+      const ended =
+        how === "a handle"
+          ? (await releaseHandle("both"))?.records
+          : (await stub.releaseAddresses({ block, cooldownMs: 0, items })).outcomes;
+      expect(ended).toMatchObject(items);
+      const next = [await created("n0"), await created("n1")];
+      expect(next).toMatchObject([{ address: first?.address }, { address: last?.address }]);
+    },
+  );
+
   test("I4: an instance that is aborted after its answer has lost nothing; a half-done write leaves nothing", async () => {
     const { block, stub, claim, created } = freshBlock();
     await claim("a", 1);

@@ -236,19 +236,25 @@ export class BlockModel {
     );
   }
 
-  releaseKey(
+  /** What the keys hold ends in the order of addresses; each key tells its own in the order it got them. */
+  releaseKeys(
     handle: string,
-    { key, finalAfter }: { key: string; finalAfter: number },
-    { cooldownMs, onlyHost, saysSpent }: { cooldownMs: number; onlyHost?: string; saysSpent: boolean },
-  ): KeyRelease {
-    const all = this.#holding(handle, key);
-    const mine = all.filter(({ held }) => onlyHost === undefined || held?.host === onlyHost);
-    for (const slot of mine) this.#end(slot);
-    const records = mine.map((slot) => this.record(slot, cooldownMs));
-    if (mine.length < all.length) return { key, outcome: "kept", records };
-    if (mine.length > 0 || this.#isSpent(handle, key, saysSpent))
-      return { key, outcome: "released", records };
-    return { key, outcome: this.#isFinal(finalAfter) ? "absent" : "not_final", records };
+    keys: readonly { readonly key: string; readonly finalAfter: number }[],
+    { cooldownMs, onlyHost, saysSpent }: { cooldownMs: number; onlyHost?: string; saysSpent: boolean[] },
+  ): KeyRelease[] {
+    const isMine = ({ held }: Slot) => onlyHost === undefined || held?.host === onlyHost;
+    const asked = keys.map((one) => {
+      const all = this.#holding(handle, one.key);
+      return { ...one, mine: all.filter(isMine), isKept: !all.every(isMine) };
+    });
+    for (const slot of this.slots) if (asked.some(({ mine }) => mine.includes(slot))) this.#end(slot);
+    return asked.map(({ key, finalAfter, mine, isKept }, place) => {
+      const records = mine.map((slot) => this.record(slot, cooldownMs));
+      if (isKept) return { key, outcome: "kept", records };
+      const isOver = mine.length > 0 || this.#isSpent(handle, key, saysSpent[place] === true);
+      if (isOver) return { key, outcome: "released", records };
+      return { key, outcome: this.#isFinal(finalAfter) ? "absent" : "not_final", records };
+    });
   }
 
   holds(handle: string, key: string, finalAfter: number, saysSpent: boolean): HoldsAnswer {

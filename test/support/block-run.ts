@@ -187,11 +187,8 @@ export class BlockRun {
     const named = keys.map((key) => ({ key, finalAfter: this.#clock + finalAfter }));
     const block = formatCidr(this.cidr);
     const answers = this.#decide((draft) => releaseHandle(draft, { block, handle, keys: named, ...reach }));
-    const expected = named.map((one, place) => {
-      const saysSpent = answers[place]?.outcome === "released";
-      return this.model.releaseKey(handle, one, { ...reach, saysSpent });
-    });
-    expect(answers).toEqual(expected);
+    const saysSpent = answers.map(({ outcome }) => outcome === "released");
+    expect(answers).toEqual(this.model.releaseKeys(handle, named, { ...reach, saysSpent }));
     for (const { address, releasedAt = Number.NaN } of answers.flatMap(({ records }) => records)) {
       this.#ledger.released(address, releasedAt);
     }
