@@ -2,7 +2,7 @@
  * The evidence that came to a Host: what its agent reported and what its runtime calls valid, kept over crashes.
  * May import: core, rpc, storage. Rule: a piece counts once, whatever arrives twice or late (I11, F32).
  */
-import type { Evidence, SourceName } from "../src/core/leak-evidence.ts";
+import { type Evidence, forgottenAfter, type SourceName } from "../src/core/leak-evidence.ts";
 import { attachmentsEvidence, type ReportedWorkload, reportEvidence } from "../src/core/leak-report.ts";
 import { kindOf } from "../src/core/leak-subject.ts";
 import {
@@ -73,11 +73,12 @@ export class HostEvidence {
    */
   keep(
     source: SourceName,
-    place: Place,
+    taken: Place,
     listed: Listed,
     { isSuspecting, lagMs }: { readonly isSuspecting: boolean; readonly lagMs: number },
   ): () => void {
     const known = this.#known().get(source) ?? {};
+    const place = taken.complete ? taken : { ...taken, ...forgottenAfter(replaced(known.newer)) };
     const slot: Slot = place.complete ? "complete" : "newer";
     const before = known[slot];
     const text = bodyOf(listed);
@@ -155,12 +156,19 @@ export function uncontradicted(rows: readonly LeakRow[], evidence: Evidence): Le
   return rows.filter(({ subject }) => evidence.says(subject, kindOf(subject)) !== "alive");
 }
 
+function replaced(piece: Piece | undefined): Parameters<typeof forgottenAfter>[0] {
+  if (piece === undefined) return undefined;
+  const { takenAt, forgottenAt } = piece.place;
+  return { takenAt, forgottenAt, isEmpty: piece.count === 0 };
+}
+
 /** Reads a piece for lookups. */
 export function evidenceOf(source: SourceName, place: Place, listed: Listed): Evidence {
-  const { generation, sequence, takenAt, complete } = place;
+  const { generation, sequence, takenAt, complete, forgottenAt } = place;
   if (source === "report") {
     const workloads = listed as readonly ReportedWorkload[];
-    return reportEvidence({ source, generation, sequence, takenAt }, { complete, workloads });
+    const evidence = reportEvidence({ source, generation, sequence, takenAt }, { complete, workloads });
+    return forgottenAt === undefined ? evidence : { ...evidence, forgottenAt };
   }
   const network = source.slice("attachments:".length);
   return attachmentsEvidence(network, { generation, sequence, takenAt }, listed as readonly string[]);

@@ -53,6 +53,8 @@ export interface Place {
   readonly sequence: number;
   readonly takenAt: number;
   readonly complete: boolean;
+  /** Of a piece that was cut short: when one like it was taken that told of life, and is forgotten. */
+  readonly forgottenAt?: number;
 }
 
 export type Slot = "complete" | "newer";

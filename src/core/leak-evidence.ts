@@ -33,6 +33,8 @@ export interface Evidence {
   /** It can only tell of things on its host, and went with it. */
   readonly isHostBound: boolean;
   readonly says: (subject: LeakSubject, kind: LeakKind) => Answer;
+  /** When the newest piece of its source was taken that may have told of life and is not among the evidence. */
+  readonly forgottenAt?: number;
 }
 
 export type UnknownReason = "evidence_never" | "evidence_stale" | "too_young" | "unreadable";
@@ -78,6 +80,9 @@ export function verdictOf(
     return { kind: "unknown", why: spoken.length === 0 ? "evidence_never" : "evidence_stale" };
   }
   if (fresh.some(({ answer }) => answer === "unknown")) return { kind: "unknown", why: "unreadable" };
+  const forgottenAt = Math.max(...spoken.map((one) => one.forgottenAt));
+  if (fresh.some(({ mark }) => mark.takenAt <= forgottenAt))
+    return { kind: "unknown", why: "evidence_stale" };
   if (fresh.some(({ mark }) => subject.touchedAt > mark.takenAt - SETTLE_MS))
     return { kind: "unknown", why: "too_young" };
   const isFinal = fresh.every(({ answer }) => answer === "absent");
@@ -87,24 +92,31 @@ export function verdictOf(
 interface Spoken {
   readonly mark: Mark;
   readonly answer: Answer;
+  /** Up to when its source may have told of life that is forgotten. */
+  readonly forgottenAt: number;
 }
 
+const NEVER = Number.NEGATIVE_INFINITY;
+
 /**
- * The word of each source that speaks of the address at all: its newest.
+ * The words of each source that speaks of the address at all: its newest, and what that cannot take back.
  * Why: what was cut short neither takes back the life that an older piece told of, nor lets that piece's
- * absence count again, after something else may have told of life between them.
+ * absence count again, after something else may have told of life between them. If it was its own source that
+ * did, in a piece whose place it took, then no source's absence from before that may count again.
  */
 function speaking(subject: LeakSubject, kind: LeakKind, evidence: readonly Evidence[]): Spoken[] {
   const words = new Map<SourceName, Spoken[]>();
-  for (const { mark, says } of evidence) {
-    const answer = says(subject, kind);
-    if (answer !== "silent") words.set(mark.source, [...(words.get(mark.source) ?? []), { mark, answer }]);
+  for (const { mark, says, forgottenAt = NEVER } of evidence) {
+    const word = { mark, answer: says(subject, kind), forgottenAt };
+    if (word.answer !== "silent") words.set(mark.source, [...(words.get(mark.source) ?? []), word]);
   }
   return [...words.values()].flatMap((ofSource) => {
-    const [newest, ...older] = ofSource.sort((one, other) => (isLater(one.mark, other.mark) ? -1 : 1));
-    if (newest?.answer !== "unlisted") return newest ?? [];
-    const told = older.find(({ answer }) => answer !== "unlisted");
-    return told?.answer === "alive" ? told : newest;
+    const sorted = ofSource.sort((one, other) => (isLater(one.mark, other.mark) ? -1 : 1));
+    const at = sorted.findIndex(({ answer }) => answer !== "unlisted");
+    const told = sorted[at];
+    const cut = at === -1 ? sorted : sorted.slice(0, at);
+    const isToBeHeard = told !== undefined && (cut.length === 0 || told.answer === "alive");
+    return isToBeHeard ? [...cut, told] : cut;
   });
 }
 
@@ -134,6 +146,21 @@ export function areNewer(marks: readonly Mark[], than: readonly Mark[]): boolean
     if (!mark.source.startsWith("attachments:")) return isLater(mark, same);
     return mark.takenAt - same.takenAt > UNCOUNTED_GAP_MS;
   });
+}
+
+/**
+ * Tells up to when life is forgotten, if one piece that was cut short takes the place of another.
+ * Shape: `isEmpty`: the one before listed nothing, so nothing of it can be forgotten.
+ */
+export function forgottenAfter(
+  before:
+    | { readonly takenAt: number; readonly isEmpty: boolean; readonly forgottenAt?: number | undefined }
+    | undefined,
+): { readonly forgottenAt?: number } {
+  if (before === undefined) return {};
+  const { takenAt, isEmpty, forgottenAt } = before;
+  if (!isEmpty) return { forgottenAt: Math.max(takenAt, forgottenAt ?? takenAt) };
+  return forgottenAt === undefined ? {} : { forgottenAt };
 }
 
 /** Tells whether a source has begun a new life since: what it said before is of another machine's run. */

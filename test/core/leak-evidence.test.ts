@@ -4,6 +4,7 @@ import {
   type Answer,
   areNewer,
   type Evidence,
+  forgottenAfter,
   isOfAnotherLife,
   verdictOf,
 } from "../../src/core/leak-evidence.ts";
@@ -64,6 +65,29 @@ describe("verdictOf", () => {
     expect(verdict(report("absent", T - 10), cut)).toEqual({ kind: "unknown", why: "evidence_stale" });
     expect(verdict(cut)).toEqual({ kind: "unknown", why: "evidence_stale" });
     expect(verdict(cut, cluster("absent"))).toMatchObject({ kind: "absent" });
+  });
+
+  it("I11: takes no absence of any source that is not newer than life which was cut short and is forgotten", () => {
+    const cut = { ...report("unlisted", T), ...forgottenAfter({ takenAt: T - 20, isEmpty: false }) };
+    const stale = { kind: "unknown", why: "evidence_stale" };
+    expect(verdict(cut, cluster("absent", T - 30))).toEqual(stale);
+    expect(verdict(cut, cluster("absent", T - 20))).toEqual(stale);
+    expect(verdict(cut, cluster("absent", T - 19))).toMatchObject({ kind: "absent" });
+    expect(verdict(report("alive", T - 30), cut, cluster("absent", T - 30)).kind).toBe("alive");
+    // The source itself has told of it again.
+    expect(verdict(cut, report("absent", T + 1), cluster("absent", T - 30))).toMatchObject({
+      kind: "absent",
+    });
+  });
+});
+
+describe("forgottenAfter", () => {
+  it("is of the last piece that listed anything, and goes on until one is complete", () => {
+    expect(forgottenAfter(undefined)).toEqual({});
+    expect(forgottenAfter({ takenAt: T, isEmpty: true })).toEqual({});
+    expect(forgottenAfter({ takenAt: T, isEmpty: false })).toEqual({ forgottenAt: T });
+    expect(forgottenAfter({ takenAt: T, isEmpty: true, forgottenAt: T - 5 })).toEqual({ forgottenAt: T - 5 });
+    expect(forgottenAfter({ takenAt: T, isEmpty: false, forgottenAt: T - 5 })).toEqual({ forgottenAt: T });
   });
 });
 

@@ -3,7 +3,7 @@
  * empty; clocks step. It tells the oracle what every accepted piece of evidence said.
  * May import: the core, the oracle. Rule: what it releases it releases by the judgement's plan alone.
  */
-import type { Evidence, Mark } from "../../src/core/leak-evidence.ts";
+import { type Evidence, forgottenAfter, type Mark } from "../../src/core/leak-evidence.ts";
 import type { HostLife } from "../../src/core/leak-host.ts";
 import { kubernetesEvidence } from "../../src/core/leak-kubernetes.ts";
 import type { Suspicion } from "../../src/core/leak-ledger.ts";
@@ -73,6 +73,8 @@ export class LeakHistory {
   #lastReport: Message | undefined;
   /** By source, the last complete piece and the last of all. */
   readonly #evidence = new Map<string, Evidence>();
+  /** By source, the last piece if it was cut short. */
+  readonly #cut = new Map<string, { takenAt: number; isEmpty: boolean; forgottenAt?: number }>();
   #ledger: readonly Suspicion[] = [];
   #collection: { readonly at: number; readonly valid: readonly string[] } | undefined;
   readonly #underWay: Message[] = [];
@@ -194,7 +196,7 @@ export class LeakHistory {
   #take(message: Message): void {
     this.#lastReport = message;
     const mark = markOfReport(message, this.#now, message.ageMs);
-    this.#keep(reportEvidence(mark, message), message.complete);
+    this.#keep(reportEvidence(mark, message), message.complete, message.workloads.length === 0);
     const listed = new Set(message.workloads.map(({ handle }) => handle));
     const addresses = new Set(message.workloads.flatMap((one) => one.addresses));
     const list = `report ${message.generation} ${message.sequence}`;
@@ -207,7 +209,7 @@ export class LeakHistory {
 
   #list(isComplete: boolean): void {
     if (!this.hasKubernetes) return;
-    this.#keep(this.#look(isComplete, "host"), isComplete);
+    this.#keep(this.#look(isComplete, "host"), isComplete, this.#running.size === 0);
     this.#audit();
   }
 
@@ -221,14 +223,18 @@ export class LeakHistory {
     const valid = new Set(one.valid);
     const of = { mark: { ...mark, source: "attachments:net" as const }, list: `runtime ${one.at}` };
     this.#hear(of, true, ({ handle }) => valid.has(handle));
-    this.#keep(attachmentsEvidence("net", mark, one.valid), true);
+    this.#keep(attachmentsEvidence("net", mark, one.valid), true, one.valid.length === 0);
     this.#audit();
   }
 
-  #keep(evidence: Evidence, isComplete: boolean): void {
+  #keep(evidence: Evidence, isComplete: boolean, isEmpty: boolean): void {
     const { source } = evidence.mark;
-    this.#evidence.set(`${source}, last`, evidence);
+    const cut = this.#cut.get(source);
+    const forgotten = cut === undefined ? {} : forgottenAfter(cut);
     if (isComplete) this.#evidence.set(`${source}, complete`, evidence);
+    if (isComplete) this.#cut.delete(source);
+    else this.#cut.set(source, { takenAt: evidence.mark.takenAt, isEmpty, ...forgotten });
+    this.#evidence.set(`${source}, last`, isComplete ? evidence : { ...evidence, ...forgotten });
   }
 
   #look(complete: boolean, scope: "host" | "cluster", read?: ReadonlySet<string>): Evidence {

@@ -72,6 +72,25 @@ test("I11: what the agent goes on to report is kept, though the runtime does not
   expect(await stage.leaks("a")).toEqual([]);
 });
 
+test("I11: life that a report cut short told of is not forgotten with the next: what was absent before begins anew", async () => {
+  const stage = await staged();
+  await stage.pod("a", "lives");
+  await stage.world.advance(3 * MINUTE);
+  await collected(stage, []);
+  expect(await stage.leaks("a")).toEqual(["10.0.0.0 candidate grace_period"]);
+  await stage.world.advance(MINUTE);
+  await stage.reported("a", ["lives"], { complete: false });
+  expect(await stage.leaks("a")).toEqual([]);
+  await stage.world.advance(MINUTE);
+  await stage.reported("a", [], { complete: false });
+  expect(await stage.leaks("a")).toEqual([]);
+  stage.world.evict(HOST_A);
+  await stage.reported("a", [], { complete: false });
+  expect(await stage.leaks("a")).toEqual([]);
+  await collected(stage, []);
+  expect(await stage.leaks("a")).toEqual(["10.0.0.0 candidate grace_period"]);
+});
+
 test("a host that nobody registered is told so, and nothing is stored", async () => {
   const stage = await staged();
   const { ports } = stage.scene.deployed;
