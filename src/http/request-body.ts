@@ -27,7 +27,7 @@ export async function readJsonObject(
   }
   // A body that breaks off, or whose chunks are malformed, is the caller's fault.
   const length = announced === null ? undefined : Number(announced);
-  const bytes = await readBytes(request.body, bytesMax, length).catch(() => "broken" as const);
+  const bytes = await readBytes(request, bytesMax, length).catch(() => "broken" as const);
   if (bytes === "broken") return err(rejection("malformed_json", {}));
   if (bytes === undefined) return err(rejection("body_too_large", { limit: bytesMax }));
   return parseObject(bytes);
@@ -35,31 +35,24 @@ export async function readJsonObject(
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
-/** A reader that fills a buffer of the caller's; only workerd has it. */
-interface FillingReader {
-  readAtLeast(bytes: number, into: Uint8Array): Promise<{ readonly value: Uint8Array | undefined }>;
-}
-
-/** Beyond, a buffer grows with the bytes that arrive: an announcement alone must not take memory. */
-const FILL_BYTES_MAX = 64 * 1024;
-const MAY_FILL =
-  typeof ReadableStreamBYOBReader === "function" && "readAtLeast" in ReadableStreamBYOBReader.prototype;
+/** Beyond, bytes are counted as they arrive: an announcement alone must not take memory. */
+const WHOLE_BYTES_MAX = 64 * 1024;
 
 /**
  * Reads at most that many bytes; undefined when there are more.
- * Why: with all announced bytes there, the wait for the stream's end is spared; it is a turn of the event loop.
- * And a buffer of just that size is read into at once: a read that brings its own costs a tenth of a no-op.
+ * Why: a body of a known length is taken by one call of the platform; a reader of the stream costs a
+ * twentieth of an allocation, and a turn of the event loop where it waits for the end.
  */
 async function readBytes(
-  body: ReadableStream | null,
+  request: Request,
   bytesMax: number,
   announced: number | undefined,
 ): Promise<Uint8Array | undefined> {
+  const { body } = request;
   if (body === null) return new Uint8Array();
-  if (MAY_FILL && announced !== undefined && announced > 0 && announced <= FILL_BYTES_MAX) {
-    const filling = body.getReader({ mode: "byob" }) as unknown as FillingReader;
-    const { value } = await filling.readAtLeast(announced, new Uint8Array(announced));
-    return value ?? new Uint8Array();
+  if (announced !== undefined && announced <= WHOLE_BYTES_MAX) {
+    const bytes = await request.bytes();
+    return bytes.byteLength > bytesMax ? undefined : bytes;
   }
   const chunks: Uint8Array[] = [];
   let total = 0;
