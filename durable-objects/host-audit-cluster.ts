@@ -2,7 +2,7 @@
  * What an audit asks a Kubernetes API server: the pods of the node, then pods by name before a release.
  * May import: core, rpc. Rule: where a cluster is asked, nothing goes that it did not call absent.
  */
-import type { Evidence } from "../src/core/leak-evidence.ts";
+import type { Evidence, Mark } from "../src/core/leak-evidence.ts";
 import { addressesInUse, type ClusterView, kubernetesEvidence } from "../src/core/leak-kubernetes.ts";
 import { kindOf, type LeakKind, type LeakSubject, namedOwners, nameIn } from "../src/core/leak-subject.ts";
 import { type HostContext, once } from "./host-context.ts";
@@ -25,7 +25,7 @@ export class ClusterLooks {
   readonly #source: ClusterSource;
   readonly #nextCount: (takenAt: number) => number;
   readonly #evidence: Evidence[] = [];
-  #listed = 0;
+  #listed: number;
   /** What pods of the node use, so that no look at others by name calls it absent. */
   #inUse: ReadonlySet<string> = new Set();
   /** Requests that were sent. */
@@ -35,11 +35,22 @@ export class ClusterLooks {
   /** Why, in the cluster's words. */
   what: string | undefined;
 
-  /** `nextCount` numbers the looks: rising, also when the clock does not. */
-  constructor(host: HostContext, source: ClusterSource, nextCount: (takenAt: number) => number) {
+  /** The last look that listed anything, in this audit or before. */
+  lastTold: Mark | undefined;
+
+  /** `nextCount` numbers the looks: rising, also when the clock does not. `lastTold`: of earlier audits. */
+  constructor(
+    host: HostContext,
+    source: ClusterSource,
+    nextCount: (takenAt: number) => number,
+    lastTold: Mark | undefined,
+  ) {
     this.#host = host;
     this.#source = source;
     this.#nextCount = nextCount;
+    this.lastTold = lastTold;
+    if (lastTold !== undefined) this.#evidence.push(forgotten(lastTold));
+    this.#listed = this.#evidence.length;
   }
 
   get evidence(): readonly Evidence[] {
@@ -127,7 +138,17 @@ export class ClusterLooks {
     };
     const mark = { generation: 0, sequence: this.#nextCount(takenAt), takenAt };
     this.#evidence.push(kubernetesEvidence(mark, view));
+    if (pods.length > 0) this.lastTold = { ...mark, source: "kubernetes" };
   }
+}
+
+/**
+ * An earlier look, of which only its time is known.
+ * Why: where the cluster does not answer now, what others called absent before that look may not count again.
+ */
+function forgotten(mark: Mark): Evidence {
+  const says: Evidence["says"] = (_, kind) => (kind === "workload" ? "unlisted" : "silent");
+  return { mark, isHostBound: false, says, forgottenAt: mark.takenAt };
 }
 
 /** What a look tells of life, and of nothing else. */

@@ -2,6 +2,7 @@
  * The audit of one host, a slice at a time: read, judge, ask the cluster, store, release.
  * May import: core, rpc, storage. Rule: who does not answer keeps what depends on it.
  */
+import type { Mark } from "../src/core/leak-evidence.ts";
 import { type HostLife, hostLife, type NodeSighting } from "../src/core/leak-host.ts";
 import { auditHost, type HostAudit, leakTimes } from "../src/core/leak-policy.ts";
 import { handlesToWeigh, withHolds } from "../src/core/leak-release.ts";
@@ -59,6 +60,8 @@ export class HostAudits {
   /** When the host last did something itself. */
   #heardAt: number | undefined;
   #lastLook = 0;
+  /** The last look at the cluster that listed any pod; an audit may be the first to do without its word. */
+  #lastTold: Mark | undefined;
   /** The handle whose pods are read by name first in the next audit, by its place. */
   #readFrom = 0;
   /** Blocks read since then count as read in the audit of the whole host that is under way. */
@@ -212,7 +215,7 @@ export class HostAudits {
       this.#lastLook = Math.max(takenAt, this.#lastLook + 1);
       return this.#lastLook;
     };
-    const looks = new ClusterLooks(this.#host, cluster, nextCount);
+    const looks = new ClusterLooks(this.#host, cluster, nextCount, this.#lastTold);
     const ledger = readLeaks(this.#host.store);
     const marks = ledger.flatMap(({ suspicion }) => [...suspicion.last, ...(suspicion.confirmed ?? [])]);
     for (const { source, sequence } of marks)
@@ -234,6 +237,9 @@ export class HostAudits {
     const begin = groups.length === 0 ? 0 : this.#readFrom % groups.length;
     const inTurn = [...groups.slice(begin), ...groups.slice(0, begin)];
     if (isJudged) this.#readFrom = begin + (await looks.atOwners(inTurn));
+    const told = looks.lastTold;
+    // Two audits may ask at the same time.
+    if (told !== undefined && told.sequence >= (this.#lastTold?.sequence ?? 0)) this.#lastTold = told;
     if (looks.hasFailed) failures.push(looks.what === undefined ? "kubernetes" : `kubernetes: ${looks.what}`);
     return looks;
   }

@@ -291,7 +291,12 @@ export class LeakHistory {
     let audit = this.#judge([]);
     if (this.hasKubernetes && audit.recheck.length > 0) {
       const read = new Set(audit.recheck.map((handle) => `ns/${handle.slice("net.".length)}`));
-      audit = this.#judge([this.#look(true, "cluster", read)]);
+      const look = this.#look(true, "cluster", read);
+      audit = this.#judge([look]);
+      // It lives for one audit, and then there is only a note of it.
+      const { mark } = look;
+      const note: Evidence = { mark, isHostBound: false, says: () => "unlisted", forgottenAt: mark.takenAt };
+      this.#evidence.set("kubernetes, last", note);
     }
     const members = handlesToWeigh(audit).map((handle) => {
       const listed = [...this.#held.values()].filter((one) => one.handle === handle);

@@ -115,6 +115,22 @@ describe("with a cluster", () => {
     expect(await stage.held(BLOCK)).toEqual([]);
   });
 
+  test("I11: life that the cluster told of is not forgotten when it is away: what was absent before begins anew", async () => {
+    const { cluster, stage } = await clustered();
+    await stage.pod("a", "lives");
+    cluster.put("lives", "a", ["10.0.0.0"]);
+    await stage.reports("a", [], 3 * MINUTE);
+    await stage.world.advance(MINUTE);
+    await stage.audited("a");
+    expect(await stage.leaks("a")).toEqual([]);
+    cluster.isAway = true;
+    await stage.world.advance(MINUTE);
+    await stage.audited("a");
+    expect(await stage.leaks("a")).toEqual([]);
+    await stage.reports("a", [], MINUTE);
+    expect(await stage.leaks("a")).toEqual(["10.0.0.0 candidate grace_period"]);
+  });
+
   test("I11: a cluster that does not know the host ends nothing there: its pods may be of another one", async () => {
     const { cluster, stage } = await clustered();
     cluster.node = "not_found";
