@@ -5,24 +5,29 @@
 import { mkdirSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { configDefaults, defineConfig } from "vitest/config";
+import { factor } from "./test/support/seeds.ts";
 
 const here = (path: string): string => new URL(path, import.meta.url).pathname;
 // wrangler.toml names this folder, which a fresh checkout does not have.
 mkdirSync(here("./dist/public"), { recursive: true });
 
+/** Fixed seeds for what is drawn at random: for each project that runs in Node. */
+const setupFiles = [here("./test/support/properties.ts")];
 const exclude = [...configDefaults.exclude, "data/**"];
 
 export default defineConfig({
   test: {
     passWithNoTests: true,
-    reporters: ["default", ["json", { outputFile: "reports/tests.json" }]],
+    reporters: ["default", "json"],
+    outputFile: { json: "reports/tests.json" },
     projects: [
       {
         test: {
           name: "unit",
           environment: "node",
+          setupFiles,
           // Properties run thousands of histories; a shared machine may be slow, an endless one is found all the same.
-          testTimeout: 60_000,
+          testTimeout: 60_000 * factor,
           exclude,
           include: ["test/{core,architecture,contract,client,platform}/**/*.test.ts"],
         },
@@ -37,9 +42,10 @@ export default defineConfig({
         test: {
           name: "simulation",
           environment: "node",
+          setupFiles,
           exclude,
           include: ["test/simulation/**/*.test.ts"],
-          testTimeout: 60_000,
+          testTimeout: 60_000 * factor,
         },
       },
       {
@@ -74,12 +80,13 @@ export default defineConfig({
         test: {
           name,
           environment: "node" as const,
+          setupFiles,
           exclude,
           include: [`test/${name}/**/*.test.ts`],
           globalSetup: here("./test/support/public-files.ts"),
           fileParallelism: false,
           sequence: { groupOrder: 3 + position },
-          testTimeout: 60_000,
+          testTimeout: 60_000 * factor,
           hookTimeout: 60_000,
         },
       })),

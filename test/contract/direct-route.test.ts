@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { directRoutes } from "../../src/http/direct-route.ts";
 import type { Operation } from "../../src/http/operation.ts";
 import { OPERATIONS } from "../../src/http/routes.ts";
+import { runs } from "../support/seeds.ts";
 
 const served: readonly Operation[] = OPERATIONS;
 const direct = directRoutes(served);
@@ -46,7 +47,7 @@ describe("the look-up ahead of the router", () => {
         const own = found(method, url);
         if (own !== undefined) expect(own).toEqual(await routed(method, url));
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 

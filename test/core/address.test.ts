@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatAddress, parseAddress, sameAddress } from "../../src/core/address.ts";
+import { runs } from "../support/seeds.ts";
 import { addresses } from "./arbitraries.ts";
 
 const accepted: readonly (readonly [text: string, canonical: string])[] = [
@@ -109,7 +110,7 @@ describe("parseAddress", () => {
         fc.pre(parsed.ok);
         expect(parseAddress(formatAddress(parsed.value))).toEqual(parsed);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

@@ -11,6 +11,7 @@ import type { EndedTenure, OrdinalRow } from "../../src/core/ordinal.ts";
 import { histories } from "../support/block-commands.ts";
 import { BlockRun } from "../support/block-run.ts";
 import { BlockScan } from "../support/block-scan.ts";
+import { runs } from "../support/seeds.ts";
 
 const HANDLES = ["h0", "h1", "h2"];
 const KEYS = ["k0", "k1", "k2", "k3"];
@@ -57,9 +58,9 @@ describe("histories", () => {
       fc.property(blocks, histories(50), (cidr, history) => {
         new BlockRun(cidr, { afterEach: compare }).run(history);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
-  }, 60_000);
+  });
 
   test("a decision that is discarded leaves the state as it was", () => {
     const blocks = fc.integer({ min: 28, max: 32 }).map(block);
@@ -67,9 +68,9 @@ describe("histories", () => {
       fc.property(blocks, histories(50), (cidr, history) => {
         new BlockRun(cidr, { afterEach: compare, isRehearsed: true }).run(history);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
-  }, 60_000);
+  });
 });
 
 describe("single rows", () => {

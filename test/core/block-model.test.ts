@@ -5,6 +5,7 @@ import { bits, blockOf, type Cidr } from "../../src/core/cidr.ts";
 import type { Family } from "../../src/core/errors.ts";
 import { histories } from "../support/block-commands.ts";
 import { BlockRun } from "../support/block-run.ts";
+import { runs } from "../support/seeds.ts";
 
 const BASES: Readonly<Record<Family, bigint>> = { 4: 0x0a_00_00_00n, 6: 0xfd00n << 112n };
 
@@ -21,12 +22,12 @@ function blocks(hostBitsMin: number, hostBitsMax: number): fc.Arbitrary<Cidr> {
     });
 }
 
-function holdsFor(blocksOf: fc.Arbitrary<Cidr>, maxLength: number, numRuns: number): void {
+function holdsFor(blocksOf: fc.Arbitrary<Cidr>, maxLength: number, usual: number): void {
   fc.assert(
     fc.property(blocksOf, histories(maxLength), (cidr, history) => {
       new BlockRun(cidr).run(history);
     }),
-    { numRuns },
+    { numRuns: runs(usual) },
   );
 }
 
@@ -36,4 +37,4 @@ test("I1 I2 I3 I11 I12 I14: a small block is what its model is, whatever happens
 
 test("I1 I2 I3 I11 I12 I14: and so is a large one", () => {
   holdsFor(blocks(5, 12), 20, 25);
-}, 30_000);
+});

@@ -4,10 +4,11 @@ import { expect, it } from "vitest";
 import { kubernetesEvidence } from "../../src/core/leak-kubernetes.ts";
 import { MachinesMemory } from "../../src/gc/kubernetes-machines.ts";
 import type { Fault } from "../support/api-server.ts";
+import { runs } from "../support/seeds.ts";
 import { stage } from "./kubernetes-facts.ts";
 import { markAt, subjectOf } from "./leak-facts.ts";
 
-const RUNS = 400;
+const RUNS = runs(400);
 
 const fault: fc.Arbitrary<Fault> = fc.oneof(
   fc.constantFrom<Fault>(

@@ -14,6 +14,7 @@ import {
   type SearchEnd,
   shortageCode,
 } from "../../src/core/placement.ts";
+import { runs } from "../support/seeds.ts";
 import { compiled } from "./policies.ts";
 
 const POOLS = {
@@ -74,7 +75,7 @@ test("I7: the ordinals held back are exactly those in a reservation, the gateway
       );
       expect(positions, "only blocks without one usable address are left out").toEqual(whole);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });
 

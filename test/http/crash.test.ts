@@ -5,8 +5,7 @@
 import { expect, it } from "vitest";
 import { SHORT } from "../crash/ground.ts";
 import { type CrashReport, runCrashTest } from "../crash/run.ts";
-
-const seed = Number(process.env.CRASH_SEED ?? (Date.now() % (2 ** 31 - 1)) + 1);
+import { seed } from "../support/seeds.ts";
 
 /** A load that did not meet what it is meant to meet proves nothing. */
 const EXPECTED = [

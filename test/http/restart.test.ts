@@ -9,13 +9,13 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { StartRefused } from "../../src/tools/launch.ts";
 import { checkHistory } from "../support/history.ts";
 import { HttpClient } from "../support/http-client.ts";
+import { seed } from "../support/seeds.ts";
 import { type Service, startService } from "../support/service.ts";
 import { checkAgreement, takePicture } from "./load/agreement.ts";
 import { pause, Recorder, tenureOf } from "./load/recorder.ts";
 import { Workload } from "./load/workload.ts";
 
 const clients = 64;
-const seed = Number(process.env.LOAD_SEED ?? Date.now() % 2 ** 31);
 const hosts = ["node-a", "node-b", "node-c", "node-d"];
 const addresses = Array.from({ length: 128 }, (_, last) => `10.3.0.${last}`);
 /** Hosts that ask for no third block; exact assignments, which no cap refuses, are made by the others. */

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { BlockObject } from "../../durable-objects/block.ts";
 import { BLOCK_MIGRATIONS } from "../../durable-objects/storage/block-rows.ts";
 import type { AllocateItem, BlockPort } from "../../src/rpc/block.ts";
+import { runs } from "../support/seeds.ts";
 import type { Call } from "../support/simulation/client.ts";
 import { deploy } from "../support/simulation/deployment.ts";
 
@@ -161,9 +162,9 @@ describe("instances that live on", () => {
       fc.asyncProperty(histories, async (history) => {
         expect(await answersOf(history, 3)).toEqual(await answersOf(history, 1));
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
-  }, 60_000);
+  });
 });
 
 describe("rows that were written behind its back", () => {

@@ -1,17 +1,18 @@
 /**
  * An explanation tells what an allocation right after it is answered, and leaves no trace.
- * Random situations on the simulated platform; `SIMULATE_SEED` runs one alone.
+ * Random situations on the simulated platform.
  */
 import { expect, test } from "vitest";
 import type { Shortfall } from "../../src/core/errors.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import type { AllocateRefusal, ExplanationView, HostAllocateRequest } from "../../src/rpc/host.ts";
+import { noteCases } from "../support/cases.ts";
+import { factor, isUsual, range, seeds } from "../support/seeds.ts";
 import { deploy } from "../support/simulation/deployment.ts";
 import { Random } from "../support/simulation/random.ts";
 import { CLASSES } from "../support/simulation/scene.ts";
 
-const SEEDS = Number(process.env.SIMULATE_EXPLAIN_SEEDS ?? 40);
-const ONLY = process.env.SIMULATE_SEED;
+const SEEDS = seeds(range(1, 40));
 const QUESTIONS = 14;
 const HOSTS = ["a", "b", "c"];
 const LABELS = [{ zone: "x" }, { zone: "y" }, {}];
@@ -272,9 +273,9 @@ test(
   "an explanation and the allocation right after it agree, and the explanation changes nothing",
   async () => {
     const met = new Map<string, number>();
-    const seeds = ONLY === undefined ? Array.from({ length: SEEDS }, (_, seed) => seed + 1) : [Number(ONLY)];
-    for (const seed of seeds) await run(seed, met);
-    if (ONLY === undefined) expect([...MET, ...RULES].filter((what) => !met.has(what))).toEqual([]);
+    for (const seed of SEEDS) await run(seed, met);
+    noteCases(SEEDS.length);
+    if (isUsual) expect([...MET, ...RULES].filter((what) => !met.has(what))).toEqual([]);
   },
-  Math.max(120_000, SEEDS * 2_000),
+  120_000 * factor,
 );

@@ -9,10 +9,12 @@ import type { Runtime } from "../../durable-objects/runtime.ts";
 import { CLUSTER_OBJECT_NAME } from "../../src/core/ids.ts";
 import type { Config } from "../../src/core/policy.ts";
 import type { Result } from "../../src/core/result.ts";
+import { noteCases } from "../support/cases.ts";
+import { range, seeds } from "../support/seeds.ts";
 import type { Call } from "../support/simulation/client.ts";
 import { deploy } from "../support/simulation/deployment.ts";
 
-const SEEDS = Array.from({ length: 24 }, (_, i) => i + 1);
+const SEEDS = seeds(range(1, 24));
 const LEASE_MS = 1000;
 const SKEW_MS = 200;
 const HOSTS = ["host:v1:default:a", "host:v1:default:b", "host:v1:default:c"];
@@ -131,6 +133,7 @@ test("I7, I8: no block acts under an older policy than one that was acknowledged
   for (const seed of SEEDS) {
     expect((await run(seed, "none")).violations, `seed ${seed}`).toBe(0);
   }
+  noteCases(SEEDS.length);
 });
 
 test("the runs reach what they are about: late messages, acknowledged and cut-off writes", async () => {

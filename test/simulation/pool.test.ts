@@ -1,5 +1,7 @@
 /** The Pool on the simulated platform: epochs, fencing, repeats, evictions, two instances. */
 import { describe, expect, test } from "vitest";
+import { noteCases } from "../support/cases.ts";
+import { range, seeds } from "../support/seeds.ts";
 import { Random } from "../support/simulation/random.ts";
 import { claimed, EPOCHS, poolWorld } from "./pool-world.ts";
 
@@ -203,9 +205,10 @@ describe("crashes and old instances", () => {
     expect(other).toMatchObject({ kind: "reclaim", block, owner: "b" });
   });
 
-  test.each([1, 2, 3, 4, 5, 6])(
+  test.each(seeds(range(1, 6)))(
     "I5, I6: blocks and free space cover the pool once, epochs only rise (seed %i)",
     async (seed) => {
+      noteCases(1);
       const { world, target, ask, claim, evict, extents } = poolWorld({ cidr: "10.0.0.0/23" }, seed);
       const random = new Random(seed);
       const owners = ["a", "b", "c"];

@@ -1,9 +1,11 @@
 /** Routes under random faults: whatever was late or lost, in the end they are what the rows say. */
 import { expect, test } from "vitest";
+import { noteCases } from "../support/cases.ts";
+import { range, seeds } from "../support/seeds.ts";
 import { Random } from "../support/simulation/random.ts";
 import { routesWorld, TARGET } from "./routes-world.ts";
 
-const SEEDS = Number(process.env.ROUTES_SEEDS ?? 24);
+const SEEDS = seeds(range(1, 24));
 const STEPS = 30;
 const HOSTS = ["a", "b", "c"];
 const FAULTS = {
@@ -51,13 +53,14 @@ async function life(seed: number): Promise<{ routes: string[]; truth: string[]; 
   return { routes: (await all.routes()).toSorted(), truth: all.truth(), most };
 }
 
-test(`I6: ${SEEDS} lives end with the routes that the rows say, and never with two for a destination`, async () => {
+test(`I6: ${SEEDS.length} lives end with the routes that the rows say, and never with two for a destination`, async () => {
   let routed = 0;
-  for (let seed = 1; seed <= SEEDS; seed += 1) {
+  for (const seed of SEEDS) {
     const { routes, truth, most } = await life(seed);
     expect(most, `seed ${seed}`).toBe(0);
     expect(routes, `seed ${seed}`).toEqual(truth);
     routed += routes.length;
   }
-  expect(routed).toBeGreaterThan(SEEDS);
+  noteCases(SEEDS.length);
+  expect(routed).toBeGreaterThan(SEEDS.length);
 });

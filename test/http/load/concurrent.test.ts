@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { checkHistory } from "../../support/history.ts";
 import { HttpClient } from "../../support/http-client.ts";
+import { seed } from "../../support/seeds.ts";
 import { type Service, startService } from "../../support/service.ts";
 import { checkAgreement, takePicture } from "./agreement.ts";
 import { pause, Recorder, tenureOf } from "./recorder.ts";
@@ -14,7 +15,6 @@ const clients = 64;
 const cooldownSeconds = 1;
 /** Short ages, so that empty blocks change hands and figures arrive within the test. */
 const settings = { reclaimAgeMs: 500, reportMs: 200 };
-const seed = Number(process.env.LOAD_SEED ?? Date.now() % 2 ** 31);
 /** A slow machine takes longer to meet everything; a longer form is asked for by LOAD_SECONDS. */
 const leastMs = Number(process.env.LOAD_SECONDS ?? 5) * 1000;
 const mostMs = Math.max(leastMs, 20_000);

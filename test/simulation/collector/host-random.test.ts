@@ -3,6 +3,8 @@
  * A pod that lives never loses its address, and what is gone goes in the end.
  */
 import { expect, test } from "vitest";
+import { noteCases } from "../../support/cases.ts";
+import { range, seeds } from "../../support/seeds.ts";
 import { Random } from "../../support/simulation/random.ts";
 import { HOST_A } from "../histories/stage.ts";
 import { blockObject, MINUTE, type Stage, staged } from "./host-stage.ts";
@@ -84,9 +86,10 @@ class Chances {
   }
 }
 
-test.each([...Array(16).keys()])(
+test.each(seeds(range(0, 16)))(
   "I11: chance never takes the address of a pod that lives (seed %i)",
   async (seed) => {
+    noteCases(1);
     const stage = await staged({ seed });
     const chances = new Chances(stage, seed);
     for (let step = 0; step < STEPS; step += 1) {
