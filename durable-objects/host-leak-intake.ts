@@ -4,7 +4,7 @@
  */
 import { type Rejection, rejection } from "../src/core/errors.ts";
 import { leakTimes } from "../src/core/leak-policy.ts";
-import { markOfReport, orderOfReport } from "../src/core/leak-report.ts";
+import { countOfAttachments, markOfReport, orderOfReport } from "../src/core/leak-report.ts";
 import { err, ok, type Result } from "../src/core/result.ts";
 import type { AttachmentsRequest, WorkloadReport } from "../src/rpc/leaks.ts";
 import type { HostContext } from "./host-context.ts";
@@ -56,8 +56,9 @@ export class HostIntake {
     });
   }
 
-  /** Takes in what a runtime calls valid: all of one network, as of now. */
-  attachments({ host, network, validHandles }: AttachmentsRequest): Result<Taken, Rejection<"host_unknown">> {
+  /** Takes in what a runtime calls valid: all of one network, as of now. A copy of a request changes nothing. */
+  attachments(request: AttachmentsRequest): Result<Taken, Rejection<"host_unknown">> {
+    const { host, network, validHandles, arrivedAt } = request;
     return this.#transaction<Taken, Rejection<"host_unknown">>((now) => {
       const registration = readRegistration(this.#host.store);
       if (registration === undefined || registration.gone?.isOver === true)
@@ -65,8 +66,9 @@ export class HostIntake {
       const { generation } = registration;
       const source = `attachments:${network}` as const;
       const last = this.#evidence.last(source);
-      // It has no count of its own: only time tells two of them apart.
-      const sequence = (last?.sequence ?? 0) + 1;
+      const isSame = this.#evidence.isNewest(source, true, validHandles);
+      const sequence = countOfAttachments(last && { ...last, isSame }, arrivedAt);
+      if (sequence === undefined) return { answer: ok({ generation }) };
       const adopt = this.#keep(source, { generation, sequence, takenAt: now, complete: true }, validHandles);
       return { answer: ok({ generation }), adopt };
     });

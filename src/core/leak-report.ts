@@ -32,6 +32,20 @@ export function orderOfReport(last: ReportPlace | undefined, next: ReportPlace):
 }
 
 /**
+ * Numbers a runtime's list, which has no count of its own. Undefined: it came with the very request that the last
+ * one came with, so that it counts no second time, whatever the clock did between them.
+ * Units: `arrivedAt` is when the request reached the service, in milliseconds since 1970; absent: nobody noted it.
+ */
+export function countOfAttachments(
+  last: { readonly sequence: number; readonly isSame: boolean } | undefined,
+  arrivedAt: number | undefined,
+): number | undefined {
+  if (last === undefined) return arrivedAt ?? 1;
+  if (last.isSame && last.sequence === arrivedAt) return undefined;
+  return Math.max(last.sequence + 1, arrivedAt ?? 0);
+}
+
+/**
  * Dates a report: its arrival minus the age that the agent states.
  * Units: milliseconds; an agent's own clock is never looked at.
  */

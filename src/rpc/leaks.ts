@@ -65,6 +65,8 @@ export interface AttachmentsRequest {
   readonly host: string;
   readonly network: string;
   readonly validHandles: readonly string[];
+  /** When the request reached the service; a copy of it has the same. Milliseconds since 1970. */
+  readonly arrivedAt?: number;
   readonly deadlineAt?: number;
 }
 

@@ -179,7 +179,7 @@ describe("evidence", () => {
     const asked = service.asked.filter(({ method }) => method.startsWith("host."));
     expect(asked.map(({ request }) => request)).toEqual([
       { ...REPORT, host: "node-1", workloads: [{ pod: "p", addresses: ["fd00::1", "10.0.0.1"] }] },
-      { host: "node-1", network: "n", validHandles: ["n.a"], deadlineAt: NOW + 5_000 },
+      { host: "node-1", network: "n", validHandles: ["n.a"], arrivedAt: NOW, deadlineAt: NOW + 5_000 },
     ]);
   });
 });

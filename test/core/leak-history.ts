@@ -11,6 +11,7 @@ import { auditHost, type HostAudit } from "../../src/core/leak-policy.ts";
 import { afterRelease, handlesToWeigh, planReleases, withStandings } from "../../src/core/leak-release.ts";
 import {
   attachmentsEvidence,
+  countOfAttachments,
   markOfReport,
   orderOfReport,
   type ReportedWorkload,
@@ -76,7 +77,7 @@ export class LeakHistory {
   /** By source, the last piece if it was cut short. */
   readonly #cut = new Map<string, { takenAt: number; isEmpty: boolean; forgottenAt?: number }>();
   #ledger: readonly Suspicion[] = [];
-  #collection: { readonly at: number; readonly valid: readonly string[] } | undefined;
+  #collection: { readonly at: number; readonly count: number } | undefined;
   readonly #underWay: Message[] = [];
   readonly #held = new Map<number, LeakSubject>();
   /** Workloads that run, each with when it began. */
@@ -216,15 +217,20 @@ export class LeakHistory {
   /** A runtime names what is valid; a request that was delivered before may be delivered once more. */
   #collect(isRepeated: boolean): void {
     const before = this.#collection;
-    const isUnderWay = before !== undefined && this.#real - before.at <= UNDER_WAY_MS;
-    const one = isRepeated && isUnderWay ? before : { at: this.#real, valid: [...this.#running.keys()] };
-    this.#collection = one;
-    const mark = { generation: this.#generation, sequence: this.#now, takenAt: this.#now };
-    const valid = new Set(one.valid);
-    const of = { mark: { ...mark, source: "attachments:net" as const }, list: `runtime ${one.at}` };
-    this.#hear(of, true, ({ handle }) => valid.has(handle));
-    this.#keep(attachmentsEvidence("net", mark, one.valid), true, one.valid.length === 0);
+    const isCopy = isRepeated && before !== undefined && this.#real - before.at <= UNDER_WAY_MS;
+    const last = before === undefined ? undefined : { sequence: before.count, isSame: isCopy };
+    const count = countOfAttachments(last, isCopy ? before.count : this.#now);
+    if (count !== undefined) this.#takeValid(count);
     this.#audit();
+  }
+
+  #takeValid(count: number): void {
+    const valid = [...this.#running.keys()];
+    this.#collection = { at: this.#real, count };
+    const mark = { generation: this.#generation, sequence: count, takenAt: this.#now };
+    const of = { mark: { ...mark, source: "attachments:net" as const }, list: `runtime ${count}` };
+    this.#hear(of, true, ({ handle }) => valid.includes(handle));
+    this.#keep(attachmentsEvidence("net", mark, valid), true, valid.length === 0);
   }
 
   #keep(evidence: Evidence, isComplete: boolean, isEmpty: boolean): void {

@@ -9,6 +9,8 @@ import type { LeakSubject } from "../../src/core/leak-subject.ts";
 export const GRACE_MS = 600_000;
 export const STALE_MS = 300_000;
 const SETTLE_MS = 120_000;
+/** Lists without a count of their own that are no further apart count as one, ms by the host's clock. */
+const UNCOUNTED_MS = 120_000;
 
 /** What a piece of evidence said of one allocation; one that was cut short says only what it lists. */
 export interface Word {
@@ -62,11 +64,18 @@ export class LeakOracle {
 function hasProof(words: readonly Word[], touchedAt: number): boolean {
   const since = words.findLastIndex(({ isAlive }) => isAlive) + 1;
   const settled = words.slice(since).filter(({ mark }) => mark.takenAt >= touchedAt + SETTLE_MS);
-  const isLater = (one: number, other: number) => one > other && settled[one]?.list !== settled[other]?.list;
+  const isLater = (one: number, other: number) => one > other && isAnother(settled[one], settled[other]);
   return settled.some((first, one) =>
     settled.some((second, two) => {
       const isAged = isLater(two, one) && second.mark.takenAt - first.mark.takenAt > GRACE_MS;
       return isAged && settled.some((_, three) => isLater(three, two) && isLater(three, one));
     }),
   );
+}
+
+function isAnother(later: Word | undefined, earlier: Word | undefined): boolean {
+  if (later === undefined || earlier === undefined || later.list === earlier.list) return false;
+  const isUncounted =
+    later.mark.source.startsWith("attachments:") && later.mark.source === earlier.mark.source;
+  return !isUncounted || later.mark.takenAt - earlier.mark.takenAt > UNCOUNTED_MS;
 }

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import {
   attachmentsEvidence,
+  countOfAttachments,
   markOfReport,
   orderOfReport,
   type ReportedWorkload,
@@ -26,6 +27,24 @@ describe("orderOfReport", () => {
   ])("takes %o as %s", (next, order) => expect(orderOfReport(last, next)).toBe(order));
 
   it("takes any first report", () => expect(orderOfReport(undefined, last)).toBe("newer"));
+});
+
+describe("countOfAttachments", () => {
+  const count = (sequence: number, arrivedAt?: number, isSame = true) =>
+    countOfAttachments({ sequence, isSame }, arrivedAt);
+
+  it("rises with each list, by when its request arrived if that is later", () => {
+    expect(countOfAttachments(undefined, undefined)).toBe(1);
+    expect(countOfAttachments(undefined, T)).toBe(T);
+    expect(count(T, T + 5)).toBe(T + 5);
+    expect(count(T, T - 5)).toBe(T + 1);
+    expect(count(T)).toBe(T + 1);
+  });
+
+  it("F32: a copy of the last request is none, and another list of the same moment is one", () => {
+    expect(count(T, T)).toBeUndefined();
+    expect(count(T, T, false)).toBe(T + 1);
+  });
 });
 
 describe("markOfReport", () => {

@@ -24,7 +24,8 @@ export const collectAttachments = operation(
   async ({ params: { host }, body }, call) => {
     if (!(await isKnownHost(call, host))) return rejection("host_not_found", { host });
     const deadline = call.deadlineAt === undefined ? {} : { deadlineAt: call.deadlineAt };
-    const collected = await call.ports.host(host).collectAttachments({ ...body, host, ...deadline });
+    const request = { ...body, host, arrivedAt: call.arrivedAt, ...deadline };
+    const collected = await call.ports.host(host).collectAttachments(request);
     if (collected.ok) return reply(200, attachmentsOnWire(collected.value));
     return collected.error.code === "host_unknown" ? rejection("host_not_found", { host }) : collected.error;
   },

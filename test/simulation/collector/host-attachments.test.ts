@@ -7,8 +7,8 @@ import { MINUTE, type Stage, staged } from "./host-stage.ts";
 
 const BLOCK = "10.0.0.0/26";
 
-async function collected(stage: Stage, validHandles: readonly string[], network = "net") {
-  const request = { host: "a", network, validHandles };
+async function collected(stage: Stage, validHandles: readonly string[], network = "net", more = {}) {
+  const request = { host: "a", network, validHandles, ...more };
   const { ports } = stage.scene.deployed;
   return await stage.world.during(ports.host("a").collectAttachments(request));
 }
@@ -45,6 +45,26 @@ test("I11: an attachment that is not valid is a candidate, then held, then relea
   ]);
   expect(await stage.held(BLOCK)).toEqual(["10.0.0.0 net.lives", "10.0.0.2 other.foreign"]);
   expect(await results()).toEqual([]);
+});
+
+test("F32: a copy of a request is no third list, though the host's clock was set ahead before it came", async () => {
+  const stage = await staged();
+  await stage.pod("a", "dead");
+  await stage.world.advance(3 * MINUTE);
+  await collected(stage, [], "net", { arrivedAt: stage.world.now });
+  await stage.world.advance(11 * MINUTE);
+  const second = { arrivedAt: stage.world.now };
+  await collected(stage, [], "net", second);
+  stage.world.setClock(HOST_A, 3 * MINUTE);
+  for (const isAfterCrash of [false, true]) {
+    if (isAfterCrash) stage.world.evict(HOST_A);
+    await collected(stage, [], "net", second);
+    expect(await stage.leaks("a")).toEqual(["10.0.0.0 confirmed awaiting_recheck"]);
+  }
+  stage.world.setClock(HOST_A, 0);
+  await stage.world.advance(3 * MINUTE);
+  await collected(stage, [], "net", { arrivedAt: stage.world.now });
+  expect(await stage.held(BLOCK)).toEqual([]);
 });
 
 test("an attachment that was made less than two minutes before is held, and says why", async () => {
