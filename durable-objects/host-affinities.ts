@@ -304,8 +304,7 @@ export class HostAffinities {
       if (this.#move(row, "confirm") === "moved_on") return "lost";
       const { memory, runtime, reports } = this.#host;
       memory.note(block, said.counts, runtime.now());
-      // Told at once: the Pool makes the block's route of it.
-      reports.changed(target, block, said.counts, true);
+      reports.confirmed(target, block, said.counts);
       return { kind: "claimed", block, counts: said.counts };
     }
     this.#move(row, "remove");

@@ -1,6 +1,7 @@
 /**
  * Tells the Pools how full this Host's blocks are: in one call per Pool, soon after a change, and at
  * once when a block turned full or not full, empty or not empty. May import: core, rpc, platform.
+ * Rule: turns close behind one another go together, so that a burst does not keep its Pool busy.
  */
 import type { BlockCounts } from "../src/core/allocation.ts";
 import type { PoolTarget } from "../src/rpc/pool.ts";
@@ -9,6 +10,8 @@ import type { Runtime } from "./runtime.ts";
 
 /** Blocks whose last stage is remembered; forgetting one costs a report too many. */
 const TOLD_MAX = 8_192;
+/** A turn waits for others where two reports went within this time, ms. Why two: a block is claimed, then used. */
+const GATHERED_MS = 250;
 
 interface Pending {
   readonly target: PoolTarget;
@@ -20,8 +23,10 @@ export class HostReports {
   readonly #confirmations: HostConfirmations;
   readonly #pending = new Map<string, Pending>();
   readonly #told = new Map<string, string>();
-  #isWaiting = false;
-  #isUrgent = false;
+  /** Which reports are on their way: those for a route go at once, those for turns sooner than others. */
+  readonly #due = { route: false, turn: false, change: false };
+  /** When the last report went, and the one before it. */
+  #toldAt: readonly [last: number, before: number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
 
   constructor(runtime: Runtime, confirmations: HostConfirmations) {
     this.#runtime = runtime;
@@ -33,28 +38,43 @@ export class HostReports {
    * Why: another Host may have told the Pool of a turn that this one did not see.
    */
   changed(target: PoolTarget, block: string, counts: BlockCounts, turned = false): void {
+    const isTurn = this.#note(target, block, counts) || turned;
+    if (isTurn) this.#soon("turn", this.#pause());
+    else this.#soon("change", this.#runtime.settings.reportMs);
+  }
+
+  /** Tells of a block that has just been confirmed: at once, since the Pool makes its route of it. */
+  confirmed(target: PoolTarget, block: string, counts: BlockCounts): void {
+    this.#note(target, block, counts);
+    this.#soon("route", 0);
+  }
+
+  #note(target: PoolTarget, block: string, counts: BlockCounts): boolean {
     const key = `${target.pool} ${target.incarnation}`;
     const pending = this.#pending.get(key) ?? { target, blocks: new Map<string, BlockCounts>() };
     this.#pending.set(key, pending);
     pending.blocks.set(block, counts);
     const stage = stageOf(counts);
-    const isTurn = turned || this.#told.get(block) !== stage;
+    const isTurn = this.#told.get(block) !== stage;
     if (this.#told.size >= TOLD_MAX) this.#told.clear();
     this.#told.set(block, stage);
-    if (isTurn) this.#soon(0);
-    else if (!this.#isWaiting) this.#soon(this.#runtime.settings.reportMs);
+    return isTurn;
+  }
+
+  /** How long a turn waits for others; a clock that went back keeps nothing waiting. */
+  #pause(): number {
+    const since = this.#runtime.now() - this.#toldAt[1];
+    return since >= 0 && since < GATHERED_MS ? GATHERED_MS - since : 0;
   }
 
   /** Losing a report costs a worse guess, never an address: nobody waits for it. */
-  #soon(ms: number): void {
-    if (ms === 0 && this.#isUrgent) return;
-    if (ms === 0) this.#isUrgent = true;
-    else this.#isWaiting = true;
+  #soon(kind: "route" | "turn" | "change", ms: number): void {
+    if (this.#due[kind]) return;
+    this.#due[kind] = true;
     const wait = ms === 0 ? Promise.resolve() : this.#runtime.sleep(ms);
     wait.then(
       () => {
-        if (ms === 0) this.#isUrgent = false;
-        else this.#isWaiting = false;
+        this.#due[kind] = false;
         this.#send();
       },
       () => undefined,
@@ -62,6 +82,8 @@ export class HostReports {
   }
 
   #send(): void {
+    if (this.#pending.size === 0) return;
+    this.#toldAt = [this.#runtime.now(), this.#toldAt[0]];
     for (const { target, blocks } of this.#pending.values()) {
       const reports = [...blocks].map(([block, counts]) => {
         return { block, counts, ...this.#confirmations.owed(block) };

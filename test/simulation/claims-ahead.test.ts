@@ -194,3 +194,19 @@ describe("a block whose release was not heard of", () => {
     expect(scene.world.counters.since(mark).calls["HostObject>BlockObject.describe"]).toBe(1);
   });
 });
+
+test("blocks that fill quickly are told of together: a report for each claim, and few others", async () => {
+  await open({
+    pools: { default: { cidr: "10.0.0.0/22", blockSize: 30 } },
+    config: { strictAffinity: true, maxBlocksPerHost: 100 },
+  });
+  await oneByOne("a", 1, 0);
+  await scene.world.advance(1_000);
+  const mark = scene.world.counters.read();
+  await oneByOne("a", 64, 2);
+  await scene.world.advance(1_000);
+  const { calls } = scene.world.counters.since(mark);
+  const claims = calls["HostObject>BlockObject.claim"] ?? 0;
+  expect(claims).toBeGreaterThanOrEqual(16);
+  expect(calls["HostObject>PoolObject.report"] ?? 0).toBeLessThanOrEqual(claims * 1.5);
+});
