@@ -23,6 +23,17 @@ export function residentMegabytes(pids: readonly number[]): number {
   });
 }
 
+/**
+ * Memory of processes that share some of it, MiB: what several use is counted in parts.
+ * Why: each process of a database maps all of its buffers.
+ */
+export function proportionalMegabytes(pids: readonly number[]): number {
+  return sumOf(pids, (pid) => {
+    const kilobytes = /^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1];
+    return Number(kilobytes) / 1024;
+  });
+}
+
 function sumOf(pids: readonly number[], read: (pid: number) => number): number {
   let sum = Number.NaN;
   for (const pid of pids) {

@@ -1,8 +1,10 @@
 /**
  * The service as a harness speaks to it, for what must succeed and is not timed.
- * May import: Node. Rule: what is timed is sent by the processes in generator/.
+ * May import: Node, the books. Rule: what is timed is sent by the processes in generator/.
  */
 import { Agent, request } from "node:http";
+import { allocationsIn, Ledger } from "./generator/books.ts";
+import { VARIANT_HEADER } from "./generator/plan.ts";
 
 export interface Answer {
   readonly status: number;
@@ -14,6 +16,8 @@ const TRIES = 30;
 
 export class Target {
   readonly url: string;
+  /** What was acknowledged and not released, if whoever else sends enters it, too. */
+  readonly ledger = new Ledger();
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 128 });
 
   constructor(url: string) {
@@ -25,6 +29,7 @@ export class Target {
       const headers = {
         ...(body === undefined ? {} : { "Content-Type": "application/json" }),
         ...(key === undefined ? {} : { "Idempotency-Key": key }),
+        ...(path.startsWith("/bench/") ? { [VARIANT_HEADER]: "own" } : {}),
       };
       const sent = request(`${this.url}${path}`, { method, agent: this.#agent, headers }, (answer) => {
         let text = "";
@@ -42,7 +47,10 @@ export class Target {
   async mustSend(method: string, path: string, body?: object, key?: string): Promise<void> {
     for (let left = key === undefined ? 0 : TRIES; ; left -= 1) {
       const { status, text } = await this.send(method, path, body, key);
-      if (status < 300) return;
+      if (status < 300) {
+        if (path.startsWith("/v1/allocations")) this.ledger.enter({ given: allocationsIn(text), freed: [] });
+        return;
+      }
       if (status !== 503 || left === 0) {
         throw new Error(`${method} ${path} answered ${status}: ${text.slice(0, 300)}`);
       }
@@ -65,7 +73,10 @@ export class Target {
       if (status === 200) {
         const { results } = JSON.parse(text) as { results: { status: number; problem?: unknown }[] };
         const failed = results.filter(({ problem }) => problem !== undefined);
-        if (failed.length === 0) return;
+        if (failed.length === 0) {
+          this.ledger.enter({ given: allocationsIn(text), freed: [] });
+          return;
+        }
         said = JSON.stringify(failed[0]).slice(0, 300);
         if (failed.some((item) => item.status < 500)) break;
       }

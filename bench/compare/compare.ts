@@ -9,13 +9,14 @@ import { describeMachine, machineText } from "../machine.ts";
 import { type Service, startService } from "../service.ts";
 import { Progress } from "../table.ts";
 import { type Contender, SubjectContender } from "./contender.ts";
-import { type Line, middle } from "./line.ts";
+import { distancesOf, reachesOf } from "./limits.ts";
 import { tellLoad } from "./load-check.ts";
 import { MAIN_SCENE, MAIN_SUBJECTS } from "./main-subjects.ts";
 import { COOLING_SCENE, HELD_SCENE, OTHER_SUBJECTS, SIZES_SCENE } from "./other-subjects.ts";
 import { startPeers } from "./peers.ts";
+import { isSound, print, type Report, type SceneMemory } from "./report.ts";
+import { checkStored } from "./stored.ts";
 import type { Scene, SceneName, Stage, Subject } from "./subject.ts";
-import { aloneTable, plural, ratiosTable, targetsTable, timesTable } from "./tables.ts";
 import { targetsOf } from "./targets.ts";
 
 export interface Options {
@@ -39,17 +40,6 @@ const SCENES: Readonly<Record<SceneName, Scene>> = {
   sizes: SIZES_SCENE,
 };
 
-/** From this share of a core on, the load may be what is measured. */
-const LOAD_MAX = 0.7;
-
-interface Memory {
-  readonly scene: SceneName;
-  /** MiB of workerd when it had started, when all was prepared, and at the end. */
-  readonly started: number;
-  prepared: number;
-  ended: number;
-}
-
 /** Runs the comparison. Returns: whether every line is a result. */
 export async function compare(options: Options, subjects = SUBJECTS): Promise<boolean> {
   return await new Comparison(options, subjects).run();
@@ -61,7 +51,7 @@ class Comparison {
   readonly #fleet: Fleet;
   readonly #services: Service[] = [];
   readonly #contenders: Contender[] = [];
-  readonly #memory: Memory[] = [];
+  readonly #memory: SceneMemory[] = [];
 
   constructor(options: Options, subjects: readonly Subject[]) {
     this.#options = options;
@@ -84,13 +74,18 @@ class Comparison {
         await this.#measure();
         const minutes = (performance.now() - beganAt) / 60_000;
         const { rounds, seconds, processes } = this.#options;
+        const report = {
+          lines: this.#contenders.map(({ line }) => line),
+          memory: this.#memory,
+          peerMemory: peers.memory(),
+          checked: await this.#checkStored(),
+          notes: [...load, ...peers.skipped],
+        };
         console.log(`\n${machineText(machine)}`);
         console.log(`${rounds} rounds of ${seconds} s, all lines in turn; ${minutes.toFixed(1)} minutes\n`);
-        const lines = this.#contenders.map(({ line }) => line);
-        print(lines, this.#memory, [...load, ...peers.skipped]);
-        const result = { machine, rounds, seconds, processes, memory: this.#memory, lines };
-        this.#write({ ...result, load, skipped: peers.skipped, targets: targetsOf(lines) });
-        return lines.every(({ fault }) => fault === undefined);
+        print(report);
+        this.#write({ machine, rounds, seconds, processes }, report);
+        return isSound(report);
       } finally {
         await peers.close();
       }
@@ -128,10 +123,9 @@ class Comparison {
       });
     }
     this.#memory.push({ ...memory, prepared: service.memory() });
-    const given = new Set<string>();
     for (const subject of subjects) {
       for (const clients of subject.clients) {
-        const contender = new SubjectContender(subject, clients, stage, given);
+        const contender = new SubjectContender(subject, clients, stage);
         const fault = faults.get(subject);
         if (fault !== undefined) contender.line.fault = `not prepared: ${fault}`;
         this.#contenders.push(contender);
@@ -172,38 +166,22 @@ class Comparison {
     }
   }
 
-  #write(result: object): void {
-    mkdirSync(dirname(this.#options.file), { recursive: true });
-    writeFileSync(this.#options.file, `${JSON.stringify(result, null, 2)}\n`);
+  /** Reads back all that each service stores. */
+  async #checkStored(): Promise<Report["checked"]> {
+    const checked: Report["checked"][number][] = [];
+    for (const [index, { target }] of this.#services.entries()) {
+      const scene = this.#memory[index]?.scene ?? "main";
+      const progress = new Progress(`reading back what is stored, ${scene}`, Math.max(1, target.ledger.size));
+      checked.push({ scene, ...(await checkStored(target, (read) => progress.show(read))) });
+    }
+    return checked;
   }
-}
 
-function print(lines: readonly Line[], memory: readonly Memory[], notes: readonly string[]): void {
-  console.log("Rates and times: medians of the rounds. CPU: of the server for one operation.");
-  console.log("Load: the share of a core that the busiest process of the load took.\n");
-  console.log(timesTable(lines));
-  console.log("\nRatios: medians of those of each round, rates to the no-op's and the durable");
-  console.log("write's, p50 to the durable write's. Calls of objects, commits and rows");
-  console.log("written: all that objects did in the rounds, for one operation.\n");
-  console.log(ratiosTable(lines));
-  console.log("\nOne operation by itself, lease in hand, no claim of a block (least of nine):\n");
-  console.log(aloneTable(lines));
-  console.log("\nTargets:\n");
-  console.log(targetsTable(targetsOf(lines)));
-  console.log();
-  for (const note of notes) console.log(note);
-  for (const line of lines.filter((each) => middle(each, "share") > LOAD_MAX)) {
-    console.log(
-      `The load may be the limit of: ${line.name}, ${plural(line.clients, "client")} (BENCH_PROCESSES=2).`,
-    );
-  }
-  for (const { scene, started, prepared, ended } of memory) {
-    const [first, second, third] = [started, prepared, ended].map((value) => value.toFixed(0));
-    console.log(
-      `Memory of workerd, ${scene}: ${first} MiB at first, ${second} prepared, ${third} at the end.`,
-    );
-  }
-  for (const { name, clients, fault } of lines) {
-    if (fault !== undefined) console.log(`FAILED: ${name}, ${plural(clients, "client")}: ${fault}`);
+  #write(run: object, report: Report): void {
+    const { lines } = report;
+    const limits = { distances: distancesOf(lines), reaches: reachesOf(lines) };
+    const all = { ...run, ...report, limits, targets: targetsOf(lines) };
+    mkdirSync(dirname(this.#options.file), { recursive: true });
+    writeFileSync(this.#options.file, `${JSON.stringify(all, null, 2)}\n`);
   }
 }

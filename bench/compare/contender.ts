@@ -33,19 +33,16 @@ export class SubjectContender implements Contender {
   readonly #subject: Subject;
   readonly #stage: Stage;
   readonly #clients: number;
-  /** Addresses that were given on this service and are not given back. */
-  readonly #given: Set<string>;
   #next = 0;
   /** Numbers below it have what they need. */
   #supplied = 0;
 
-  constructor(subject: Subject, clients: number, stage: Stage, given: Set<string>) {
+  constructor(subject: Subject, clients: number, stage: Stage) {
     const { id, name, addresses = 1 } = subject;
     this.line = { id, name, clients, addresses, rounds: [] };
     this.#subject = subject;
     this.#clients = clients;
     this.#stage = stage;
-    this.#given = given;
   }
 
   async warmUp(seconds: number): Promise<void> {
@@ -66,7 +63,7 @@ export class SubjectContender implements Contender {
     this.#judge(measured);
     const { operations } = measured;
     const cost = difference(before, after, operations);
-    const { addresses: _given, next: _next, ...rest } = measured;
+    const { books: _books, next: _next, ...rest } = measured;
     const round: Round = { ...rest, cpuMicros: (taken * 1e6) / operations, cost };
     add(this.line, round);
   }
@@ -106,11 +103,9 @@ export class SubjectContender implements Contender {
   }
 
   /** No address is given twice, neither in this line nor in another of the same service. */
-  #judge({ addresses, failed, fault }: Measurement): void {
-    for (const address of addresses) {
-      if (this.#given.has(address)) this.line.fault ??= `${address} was given twice`;
-      this.#given.add(address);
-    }
+  #judge({ books, failed, fault }: Measurement): void {
+    const wrong = this.#stage.service.target.ledger.enter(books);
+    if (wrong !== undefined) this.line.fault ??= wrong;
     if (failed > 0) this.line.fault ??= `${failed} failed: ${fault}`;
   }
 }

@@ -6,7 +6,7 @@ import { Fleet, type Measurement, median } from "../generator/fleet.ts";
 
 const ROUNDS = 3;
 const CLIENTS = 64;
-const PLAN = { steps: [{ method: "GET", path: "/bench/bare" }] };
+const PLAN = { steps: [{ method: "GET", path: "/bench/bare", variant: "bare" }] };
 
 /** In words: the rate of the fleet, and that of two processes, in turn. */
 export async function tellLoad(fleet: Fleet, url: string, seconds: number): Promise<string[]> {

@@ -2,9 +2,21 @@
  * The floor, and the operations of an agent: allocate, release, assign, read, on one host and on many.
  * May import: the subject's type. Rule: each on hosts of its own, so that no subject is the other's cache.
  */
-import type { Plan } from "../generator/plan.ts";
+import type { Plan, Step } from "../generator/plan.ts";
 import { inLots } from "../target.ts";
-import { allocate, enrol, firstFill, LEVELS, pair, type Scene, type Stage, type Subject } from "./subject.ts";
+import {
+  allocate,
+  ENDS,
+  enrol,
+  firstFill,
+  LEVELS,
+  pair,
+  register,
+  release,
+  type Scene,
+  type Stage,
+  type Subject,
+} from "./subject.ts";
 
 /** Assigned by name only, so that nobody claims there. */
 const ASSIGNED = "10.128.0.0/9";
@@ -31,24 +43,33 @@ export const MAIN_SCENE: Scene = {
   },
 };
 
-const post = (path: string): Plan => ({ steps: [{ method: "POST", path, body: BODY }] });
+const post = (path: string): Plan => ({ steps: [{ method: "POST", path, body: BODY, variant: "own" }] });
 const get = (path: string, known: Partial<Plan> = {}): Plan => ({
   steps: [{ method: "GET", path }],
   ...known,
 });
 
-const onHosts = (count: number): Subject => ({
-  id: `allocate-${count}`,
-  name: `allocate, ${count.toLocaleString("en")} hosts`,
-  scene: "main",
-  clients: LEVELS,
-  plan: (clients) => ({ ...allocate(`a${count}`, `of-${count}-{h}`, clients), hosts: count }),
-  async prepare(stage) {
-    const show = stage.progress(`enrolling ${count} hosts`, count);
-    const one = (host: number) => enrol(stage, `of-${count}-${host}`, firstFill(host));
-    await inLots(count, SUPPLY_CLIENTS, one, show);
-  },
-});
+/** A subject with many hosts of its own, in turn. */
+function onHosts(
+  id: string,
+  name: string,
+  hosts: number,
+  plan: (host: string, clients: number) => Plan,
+  clients: readonly number[] = LEVELS,
+): Subject {
+  const prepare = async (stage: Stage): Promise<void> => {
+    const show = stage.progress(`enrolling ${hosts} hosts`, hosts);
+    const one = (host: number) => enrol(stage, `${id}-of-${host}`, firstFill(host));
+    await inLots(hosts, SUPPLY_CLIENTS, one, show);
+  };
+  const planOf = (count: number) => ({ ...plan(`${id}-of-{h}`, count), hosts });
+  return { id, name, scene: "main", clients, plan: planOf, prepare };
+}
+
+const allocateOn = (hosts: number): Subject =>
+  onHosts(`allocate-${hosts}`, `allocate, ${hosts.toLocaleString("en")} hosts`, hosts, (host, clients) =>
+    allocate(`a${hosts}`, host, clients),
+  );
 
 /** A subject with a host of its own, at all numbers of clients. */
 function onOne(
@@ -85,14 +106,14 @@ function batchPlan(clients: number): Plan {
   });
   const body = JSON.stringify({ host: "batch", items });
   const step = { method: "POST", path: "/v1/allocation-batches", body, mustNotHold: '"problem"' };
-  return { steps: [step], isCollected: true };
+  return { steps: [{ ...step, books: "given" }] };
 }
 
 function assignPlan(clients: number): Plan {
   const body = JSON.stringify({ host: "assign", handle: `assign.${clients}.{n}` });
   const first = `10.${128 + 16 * (LEVELS as readonly number[]).indexOf(clients)}.0.0`;
   const addresses = { first, count: ASSIGNED_MAX };
-  return { steps: [{ method: "PUT", path: "/v1/allocations/{ip}", body }], addresses };
+  return { steps: [{ method: "PUT", path: "/v1/allocations/{ip}", body, books: "given" }], addresses };
 }
 
 /** What is read: exact addresses, so that they can be named. */
@@ -135,18 +156,22 @@ export const MAIN_SUBJECTS: readonly Subject[] = [
     clients: LEVELS,
     plan: () => post("/bench/write/shared"),
   },
-  onOne("no-call", "checks, no object", (clients) => checks("no-call", clients), { clients: [1, 64] }),
-  onOne("one-call", "checks, one call", (clients) => checks("one-call", clients), { clients: [1, 64] }),
+  checked("no-call", "checks, no object", "no-call", 1, ENDS),
+  checked("one-call", "checks, one call", "one-call", 1, ENDS),
+  bare("skeleton-1", "skeleton, 1 host", "/bench/skeleton", 1, LEVELS),
+  bare("skeleton-50", "skeleton, 50 hosts", "/bench/skeleton", 50, LEVELS),
+  // By itself a request goes alone: the same as the line without.
+  bare("gathered-skeleton-1", "…, 1 host, gathered", "/bench/gathered", 1, [64]),
+  checked("checked-skeleton-1", "…, 1 host, checks", "skeleton", 1, LEVELS),
+  checked("checked-skeleton-50", "…, 50 hosts, checks", "skeleton", 50, ENDS),
   onOne("allocate-1", "allocate, 1 host", (clients) => allocate("a1", "allocate-1", clients)),
-  onHosts(50),
-  onHosts(1_000),
+  allocateOn(50),
+  allocateOn(1_000),
   onOne("pairs", "allocate and release", (clients) => pair("pairs", "pairs", clients)),
-  onOne(
-    "release",
-    "release by handle",
-    (clients) => ({ steps: [{ method: "DELETE", path: `/v1/handles/release.${clients}.{n}` }] }),
-    { supply: supplyHandles },
-  ),
+  onHosts("pairs-50", "…, 50 hosts", 50, (host, clients) => pair("pairs-50", host, clients), ENDS),
+  onOne("release", "release by handle", (clients) => ({ steps: [release(`release.${clients}.{n}`)] }), {
+    supply: supplyHandles,
+  }),
   onOne("assign", "exact assignment", assignPlan),
   onOne("dual", "IPv4 and IPv6", (clients) => allocate("dual", "dual", clients, { ipv6: { count: 1 } }), {
     addresses: 2,
@@ -161,7 +186,29 @@ export const MAIN_SUBJECTS: readonly Subject[] = [
   read("list", `list page of ${LIST_PAGE}`, get(`/v1/allocations?host=read&limit=${LIST_PAGE}`)),
 ];
 
-function checks(route: string, clients: number): Plan {
-  const { steps } = allocate(route, route, clients);
-  return { steps: steps.map((step) => ({ ...step, path: `/bench/${route}/v1` })) };
+/** The body of an allocation, answered by what decides nothing: no address is really given. */
+function undecided(id: string, hosts: number, clients: number, changes: Partial<Step>): Plan {
+  const { steps } = allocate(id, `${id}-of-{h}`, clients);
+  return { steps: steps.map(({ books: _none, ...step }) => ({ ...step, ...changes })), hosts };
+}
+
+/** With all checks of an allocation. */
+function checked(
+  id: string,
+  name: string,
+  variant: string,
+  hosts: number,
+  clients: readonly number[],
+): Subject {
+  const plan = (count: number) => undecided(id, hosts, count, { variant });
+  const prepare = async (stage: Stage): Promise<void> => {
+    for (let host = 0; host < hosts; host += 1) await register(stage, `${id}-of-${host}`);
+  };
+  return { id, name, scene: "main", clients, plan, prepare };
+}
+
+/** With no check. */
+function bare(id: string, name: string, path: string, hosts: number, clients: readonly number[]): Subject {
+  const changes = { variant: "own", path, mustHold: '"ordinal"' };
+  return { id, name, scene: "main", clients, plan: (count) => undecided(id, hosts, count, changes) };
 }

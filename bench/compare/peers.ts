@@ -6,9 +6,9 @@ import { loadPeer } from "../peers/load.ts";
 import { etcdIsInstalled, type Peer, postgresIsInstalled, startEtcd, startPostgres } from "../peers/peer.ts";
 import type { Contender } from "./contender.ts";
 import { add, type Line } from "./line.ts";
-import { LEVELS } from "./subject.ts";
+import type { PeerMemory } from "./report.ts";
+import { ENDS, LEVELS } from "./subject.ts";
 
-const HOSTS = [1, 50];
 const WARM_UP_SECONDS = 0.5;
 const PEERS = [
   { id: "etcd", name: "etcd", isInstalled: etcdIsInstalled, start: startEtcd, package: "etcd-server" },
@@ -21,26 +21,47 @@ const PEERS = [
   },
 ] as const;
 
-export const PEER_IDS: readonly string[] = PEERS.flatMap(({ id }) => HOSTS.map((hosts) => `${id}-${hosts}`));
+/** What each peer is asked to do. */
+const KINDS = [
+  { suffix: "-1", hosts: 1, what: "allocate", text: "1 host", clients: LEVELS },
+  { suffix: "-50", hosts: 50, what: "allocate", text: "50 hosts", clients: LEVELS },
+  { suffix: "-pairs-1", hosts: 1, what: "pair", text: "pairs", clients: ENDS },
+  { suffix: "-pairs-50", hosts: 50, what: "pair", text: "pairs, 50", clients: ENDS },
+] as const;
+
+type Kind = (typeof KINDS)[number];
+
+export const PEER_IDS: readonly string[] = PEERS.flatMap(({ id }) =>
+  KINDS.map(({ suffix }) => `${id}${suffix}`),
+);
 
 export interface Peers {
   readonly contenders: readonly Contender[];
   /** In words, for each that does not take part. */
   readonly skipped: readonly string[];
+  memory(): PeerMemory[];
   close(): Promise<void>;
+}
+
+/** A peer that runs, and the most memory that was seen. */
+interface Running {
+  readonly peer: Peer;
+  readonly name: string;
+  readonly startedMegabytes: number;
+  mostMegabytes: number;
 }
 
 /** Starts the peers that are installed and wanted. */
 export async function startPeers(isWanted: (id: string) => boolean): Promise<Peers> {
-  const started: Peer[] = [];
+  const started: Running[] = [];
   const close = async (): Promise<void> => {
-    for (const peer of started) await peer.close();
+    for (const { peer } of started) await peer.close();
   };
   const contenders: Contender[] = [];
   const skipped: string[] = [];
   for (const { id, name, isInstalled, start, package: packageName } of PEERS) {
-    const lines = HOSTS.map((hosts) => ({ hosts, id: `${id}-${hosts}` })).filter((line) => isWanted(line.id));
-    if (lines.length === 0) continue;
+    const kinds = KINDS.filter(({ suffix }) => isWanted(`${id}${suffix}`));
+    if (kinds.length === 0) continue;
     if (!isInstalled()) {
       skipped.push(`${name} is not installed (apt-get install ${packageName}): it takes no part.`);
       continue;
@@ -49,26 +70,28 @@ export async function startPeers(isWanted: (id: string) => boolean): Promise<Pee
       await close();
       throw error;
     });
-    started.push(peer);
-    for (const line of lines) {
-      const text = `${name}, ${line.hosts} host${line.hosts === 1 ? "" : "s"}`;
-      for (const clients of LEVELS) {
-        contenders.push(new PeerContender(peer, line.hosts, { id: line.id, name: text, clients }));
-      }
+    const running = { peer, name, startedMegabytes: peer.memory(), mostMegabytes: peer.memory() };
+    started.push(running);
+    for (const kind of kinds) {
+      const line = { id: `${id}${kind.suffix}`, name: `${name}, ${kind.text}` };
+      for (const clients of kind.clients)
+        contenders.push(new PeerContender(running, kind, { ...line, clients }));
     }
   }
-  return { contenders, skipped, close };
+  const memory = () =>
+    started.map(({ name, startedMegabytes: first, mostMegabytes: most }) => ({ name, started: first, most }));
+  return { contenders, skipped, memory, close };
 }
 
 class PeerContender implements Contender {
   readonly line: Line;
-  readonly #peer: Peer;
-  readonly #hosts: number;
+  readonly #running: Running;
+  readonly #kind: Kind;
 
-  constructor(peer: Peer, hosts: number, line: Pick<Line, "id" | "name" | "clients">) {
+  constructor(running: Running, kind: Kind, line: Pick<Line, "id" | "name" | "clients">) {
     this.line = { ...line, addresses: 1, rounds: [] };
-    this.#peer = peer;
-    this.#hosts = hosts;
+    this.#running = running;
+    this.#kind = kind;
   }
 
   /** Each round warms up its own process. */
@@ -76,22 +99,13 @@ class PeerContender implements Contender {
 
   async round(seconds: number): Promise<void> {
     const { clients } = this.line;
-    const hosts = this.#hosts;
-    const options = { clients, hosts, seconds, what: "allocate", warmUpSeconds: WARM_UP_SECONDS } as const;
-    const { requests, failed, perSecond, p50, p99, cpuShare, retries, serverShare } = await loadPeer(
-      this.#peer,
-      options,
-    );
-    const cpuMicros = (serverShare * 1e6) / perSecond;
-    add(this.line, {
-      operations: requests,
-      failed,
-      perSecond,
-      p50,
-      p99,
-      share: cpuShare,
-      cpuMicros,
-      retries,
-    });
+    const { hosts, what } = this.#kind;
+    const options = { clients, hosts, seconds, what, warmUpSeconds: WARM_UP_SECONDS };
+    const measured = await loadPeer(this.#running.peer, options);
+    const { requests, failed, perSecond, p50, p99, cpuShare, retries } = measured;
+    this.#running.mostMegabytes = Math.max(this.#running.mostMegabytes, measured.serverMegabytes);
+    const cpuMicros = (measured.serverShare * 1e6) / perSecond;
+    const figures = { perSecond, p50, p99, share: cpuShare, cpuMicros, retries };
+    add(this.line, { operations: requests, failed, ...figures });
   }
 }

@@ -3,7 +3,7 @@
  * May import: types of the other files. Rule: a subject prepares all that it needs, so that each can run alone.
  */
 import type { Fleet } from "../generator/fleet.ts";
-import type { Plan } from "../generator/plan.ts";
+import type { Plan, Step } from "../generator/plan.ts";
 import type { Service } from "../service.ts";
 
 /** Services that live side by side, so that their rounds are interleaved. */
@@ -41,19 +41,26 @@ export interface Subject {
 
 /** Client counts of most lines. */
 export const LEVELS = [1, 16, 64] as const;
+/** Of lines that would take too long otherwise. */
+export const ENDS = [1, 64] as const;
 
 /** One address for a handle that nobody has had. */
 export function allocate(id: string, host: string, clients: number, more: object = {}): Plan {
   const body = { host, handle: `${id}.${clients}.{n}`, ipv4: { count: 1 }, ...more };
   const step = { method: "POST", path: "/v1/allocations", body: JSON.stringify(body) };
-  return { steps: [{ ...step, mustHold: '"shortfall":[]' }], isCollected: true };
+  return { steps: [{ ...step, mustHold: '"shortfall":[]', books: "given" }] };
+}
+
+/** The release of the one address that a handle has. */
+export function release(handle: string): Step {
+  const path = `/v1/handles/${handle}`;
+  return { method: "DELETE", path, mustHold: '"released":1,', books: "freed" };
 }
 
 /** An allocation, and its release by handle. Only the first is timed if so wished. */
 export function pair(id: string, host: string, clients: number, more: object = {}): Plan {
   const { steps } = allocate(id, host, clients, more);
-  const release = { method: "DELETE", path: `/v1/handles/${id}.${clients}.{n}` };
-  return { steps: [...steps, release] };
+  return { steps: [...steps, release(`${id}.${clients}.{n}`)] };
 }
 
 export async function register(stage: Stage, host: string): Promise<void> {

@@ -1,8 +1,9 @@
 /**
- * The tables of the comparison: times, ratios and cost, one operation by itself, targets. 80 columns each.
+ * The tables of the comparison: times, ratios and cost, one operation by itself, limits, targets. 80 columns each.
  * May import: the lines, the table.
  */
 import { type Column, head, isMarkdown, line as row } from "../table.ts";
+import { distancesOf, reachesOf } from "./limits.ts";
 import { costOf, type Line, middle, type Round, ratio, spread } from "./line.ts";
 import type { Target } from "./targets.ts";
 
@@ -35,6 +36,20 @@ const ALONE: readonly Column[] = [
   { title: "calls", width: 7, digits: 1 },
   { title: "commits", width: 7, digits: 1 },
   { title: "rows", width: 7, digits: 1 },
+];
+const DISTANCES: readonly Column[] = [
+  { title: "allocate", width: 29 },
+  { title: "1 client: p50", width: 13, digits: 2 },
+  { title: "64: rate", width: 9, digits: 2 },
+  { title: "64: CPU", width: 9, digits: 2 },
+];
+const REACHES: readonly Column[] = [
+  { title: "target", width: 33 },
+  { title: "aim", width: 6, digits: 0 },
+  { title: "skeleton", width: 9, digits: 2 },
+  { title: "gathered", width: 8, digits: 2 },
+  { title: "checks", width: 7, digits: 2 },
+  { title: "allocate", width: 8, digits: 2 },
 ];
 const TARGETS: readonly Column[] = [
   { title: "target", width: 49 },
@@ -96,6 +111,20 @@ export function aloneTable(lines: readonly Line[]): string {
     row(ALONE, [name, alone?.calls, alone?.commits, alone?.rows]),
   );
   return [head(ALONE), ...rows].join("\n");
+}
+
+/** How far an allocation is from the same calls and commits without a decision. */
+export function distancesTable(lines: readonly Line[]): string {
+  const rows = distancesOf(lines).map(({ text, p50, rate, cpu }) => row(DISTANCES, [text, p50, rate, cpu]));
+  return [head(DISTANCES), ...rows].join("\n");
+}
+
+/** What of the targets can be reached by whoever decides nothing. */
+export function reachesTable(lines: readonly Line[]): string {
+  const rows = reachesOf(lines).map(({ text, aim, skeleton, gathered, checked, allocate }) =>
+    row(REACHES, [text, aim, skeleton, gathered, checked, allocate]),
+  );
+  return [head(REACHES), ...rows].join("\n");
 }
 
 export function targetsTable(targets: readonly Target[]): string {

@@ -3,7 +3,7 @@
  * May import: Node, the files here. Rule: their share of a core is always told; they end with the harness.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import type { Job, Outcome, Plan } from "./plan.ts";
+import type { Books, Job, Outcome, Plan } from "./plan.ts";
 
 const WORKER = new URL("worker.ts", import.meta.url).pathname;
 /** How long after its time a job is given up. */
@@ -21,7 +21,7 @@ export interface Measurement {
   readonly p99: number;
   /** The busiest process's share of a core. */
   readonly share: number;
-  readonly addresses: readonly string[];
+  readonly books: Books;
 }
 
 export interface Load {
@@ -113,7 +113,10 @@ function merge(outcomes: readonly Outcome[], from: number): Measurement {
     p50: at(0.5),
     p99: at(0.99),
     share: Math.max(...outcomes.map((one) => one.cpuMs / one.elapsedMs)),
-    addresses: outcomes.flatMap((one) => one.addresses),
+    books: {
+      given: outcomes.flatMap(({ books }) => books.given),
+      freed: outcomes.flatMap(({ books }) => books.freed),
+    },
   };
 }
 

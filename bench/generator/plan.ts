@@ -11,6 +11,10 @@ export interface Step {
   readonly method: string;
   readonly path: string;
   readonly body?: string;
+  /** For the bench's own entry point: what answers it; absent: the service, as it is deployed. */
+  readonly variant?: string;
+  /** Whether the allocations that are answered are given by this step, or freed by it. */
+  readonly books?: "given" | "freed";
   /** Text that a good answer has. */
   readonly mustHold?: string;
   /** Text that a good answer has not. */
@@ -25,8 +29,6 @@ export interface Plan {
   readonly hosts?: number;
   readonly known?: number;
   readonly addresses?: { readonly first: string; readonly count: number };
-  /** Whether the addresses that are answered are handed back, to see that none is given twice. */
-  readonly isCollected?: boolean;
 }
 
 /** One part of a load: what one process sends. */
@@ -52,8 +54,17 @@ export interface Outcome {
   readonly fault?: string;
   readonly elapsedMs: number;
   readonly cpuMs: number;
-  readonly addresses: readonly string[];
+  readonly books: Books;
 }
+
+/** Allocations that were acknowledged, as `address handle`; what one operation gave and freed is in neither list. */
+export interface Books {
+  readonly given: readonly string[];
+  readonly freed: readonly string[];
+}
+
+/** Names what answers a request, in the bench's own entry point. */
+export const VARIANT_HEADER = "Bench-Variant";
 
 /** A request as bytes of HTTP/1.1, by number and client. */
 export type Write = (n: number, client: number) => string;
@@ -61,8 +72,9 @@ export type Write = (n: number, client: number) => string;
 /** Prepares a step, so that a request costs a few joined strings. */
 export function compile(step: Step, plan: Plan, authority: string): Write {
   const path = filler(step.path, plan);
+  const variant = step.variant === undefined ? "" : `${VARIANT_HEADER}: ${step.variant}\r\n`;
   const start = (n: number, client: number): string =>
-    `${step.method} ${path(n, client)} HTTP/1.1\r\nHost: ${authority}\r\n`;
+    `${step.method} ${path(n, client)} HTTP/1.1\r\nHost: ${authority}\r\n${variant}`;
   if (step.body === undefined) return (n, client) => `${start(n, client)}\r\n`;
   const body = filler(step.body, plan);
   return (n, client) => {

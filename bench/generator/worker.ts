@@ -2,6 +2,7 @@
  * The process that sends a load: takes jobs from the harness, one at a time, and tells what came of them.
  * May import: the other files here. Rule: bounded in time; it holds nothing but its connections.
  */
+import { allocationsIn, balanced } from "./books.ts";
 import { type Answer, Connection } from "./connection.ts";
 import { compile, type Job, type Outcome, type Step, type Write } from "./plan.ts";
 
@@ -20,7 +21,8 @@ async function connectionOf(url: URL, client: number): Promise<Connection> {
 
 interface Tally {
   readonly times: number[];
-  readonly addresses: string[];
+  readonly given: string[];
+  readonly freed: string[];
   failed: number;
   fault?: string;
 }
@@ -32,7 +34,7 @@ async function run(job: Job): Promise<Outcome> {
   const writes = plan.steps.map((step) => compile(step, plan, url.host));
   const numbers = Array.from({ length: clients }, (_, index) => job.firstClient + index);
   const open = await Promise.all(numbers.map((client) => connectionOf(url, client)));
-  const tally: Tally = { times: [], addresses: [], failed: 0 };
+  const tally: Tally = { times: [], given: [], freed: [], failed: 0 };
   const timed = plan.timed ?? plan.steps.length;
   let begun = 0;
   const cpuBefore = process.cpuUsage();
@@ -44,41 +46,38 @@ async function run(job: Job): Promise<Outcome> {
       begun += 1;
       const sentAt = performance.now();
       let timedUntil = sentAt;
+      const books = { given: [] as string[], freed: [] as string[] };
       for (const [index, step] of plan.steps.entries()) {
         const answer = await connection.send((writes[index] as Write)(n, client));
         if (index < timed) timedUntil = performance.now();
-        judge(answer, step, tally);
-        if (index === 0 && plan.isCollected) collect(answer, tally.addresses);
+        const isGood = judge(answer, step, tally);
+        if (isGood && step.books !== undefined) books[step.books].push(...allocationsIn(answer.text));
       }
+      const { given, freed } = balanced(books.given, books.freed);
+      tally.given.push(...given);
+      tally.freed.push(...freed);
       tally.times.push(timedUntil - sentAt);
     }
   };
   await Promise.all(open.map((connection, index) => work(connection, numbers[index] ?? 0)));
   const elapsedMs = performance.now() - start;
   const { user, system } = process.cpuUsage(cpuBefore);
-  const { times, ...rest } = tally;
-  return { ...rest, times: Float64Array.from(times), elapsedMs, cpuMs: (user + system) / 1000 };
+  const { times, given, freed, ...rest } = tally;
+  const books = { given, freed };
+  return { ...rest, books, times: Float64Array.from(times), elapsedMs, cpuMs: (user + system) / 1000 };
 }
 
-function judge({ status, text }: Answer, step: Step, tally: Tally): void {
+function judge({ status, text }: Answer, step: Step, tally: Tally): boolean {
   const { mustHold, mustNotHold } = step;
   const isGood =
     status >= 200 &&
     status < 300 &&
     (mustHold === undefined || text.includes(mustHold)) &&
     (mustNotHold === undefined || !text.includes(mustNotHold));
-  if (isGood) return;
+  if (isGood) return true;
   tally.failed += 1;
   tally.fault ??= `${step.method} ${step.path} answered ${status} ${text.slice(0, FAULT_LENGTH)}`;
-}
-
-const MARK = '"address":"';
-
-function collect({ text }: Answer, addresses: string[]): void {
-  for (let at = text.indexOf(MARK); at >= 0; at = text.indexOf(MARK, at + 1)) {
-    const from = at + MARK.length;
-    addresses.push(text.slice(from, text.indexOf('"', from)));
-  }
+  return false;
 }
 
 process.on("message", (job: Job) => {

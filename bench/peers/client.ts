@@ -2,6 +2,7 @@
  * `node bench/peers/client.ts '{"peer": "etcd", …}'`: a load on a peer, from a process of its own.
  * May import: the peers. Rule: bounded in time; prints one line of JSON, and tells its parent what is timed.
  */
+import { once } from "node:events";
 import { connectPeer, type PeerName } from "./peer.ts";
 
 /** Shape: a `pair` is an allocation and its release, timed and counted as one. */
@@ -86,7 +87,7 @@ export async function runLoad(options: LoadOptions): Promise<Load> {
     const [retriesBefore, cpuBefore] = [allocator.retries(), process.cpuUsage()];
     const { times, failed, elapsedMs } = await period(seconds);
     const { user, system } = process.cpuUsage(cpuBefore);
-    process.send?.("ended" satisfies Moment);
+    await tellEnd();
     times.sort((one, other) => one - other);
     const at = (share: number): number => times[Math.floor((times.length - 1) * share)] ?? 0;
     return {
@@ -103,6 +104,14 @@ export async function runLoad(options: LoadOptions): Promise<Load> {
   } finally {
     await allocator.close();
   }
+}
+
+/** Tells the parent that the timed part has ended, and waits until it has looked at the database. */
+async function tellEnd(): Promise<void> {
+  if (process.send === undefined) return;
+  const noted = once(process, "message");
+  process.send("ended" satisfies Moment);
+  await noted;
 }
 
 if (import.meta.main) console.log(JSON.stringify(await runLoad(JSON.parse(process.argv[2] ?? "{}"))));

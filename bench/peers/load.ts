@@ -17,6 +17,8 @@ export type PeerLoadOptions = Omit<LoadOptions, "peer" | "endpoint" | "name"> & 
 export interface PeerLoad extends Load {
   /** Units: shares of one core, while it was timed. */
   readonly serverShare: number;
+  /** Units: MiB of the database at the end, with all clients still connected. */
+  readonly serverMegabytes: number;
 }
 
 let runs = 0;
@@ -27,8 +29,10 @@ export async function loadPeer(peer: Peer, options: PeerLoadOptions): Promise<Pe
   await peer.reset(hostNames(options.hosts));
   runs += 1;
   const moments: { readonly at: number; readonly serverSeconds: number }[] = [];
-  const onMoment = (): void => {
+  let serverMegabytes = 0;
+  const onMoment = (moment: Moment): void => {
     moments.push({ at: performance.now(), serverSeconds: peer.processorSeconds() });
+    if (moment === "ended") serverMegabytes = Math.max(serverMegabytes, peer.memory());
   };
   const loads = await Promise.all(
     Array.from({ length: processes }, (_, position) =>
@@ -47,7 +51,7 @@ export async function loadPeer(peer: Peer, options: PeerLoadOptions): Promise<Pe
   const [first, last] = [moments.at(0), moments.at(-1)];
   if (first === undefined || last === undefined) throw new Error("the load did not say when it was timed");
   const serverShare = ((last.serverSeconds - first.serverSeconds) * 1000) / (last.at - first.at);
-  const all = { ...merged(loads), serverShare };
+  const all = { ...merged(loads), serverShare, serverMegabytes };
   const faults = faultsOf(await peer.list(), all.held);
   if (all.failed > 0) faults.push(`${all.failed} failed, the first one: ${all.failure}`);
   if (faults.length > 0) throw new Error(`${peer.name}: ${faults.join("; ")}`);
@@ -75,7 +79,11 @@ function runClient(options: LoadOptions, onMoment: (moment: Moment) => void): Pr
     const parameters = [CLIENT, JSON.stringify(options)];
     const child = spawn(process.execPath, parameters, { stdio: ["ignore", "pipe", "inherit", "ipc"] });
     let printed = "";
-    child.on("message", onMoment);
+    child.on("message", (moment: Moment) => {
+      onMoment(moment);
+      // It keeps its connections until then.
+      if (moment === "ended") child.send("noted");
+    });
     child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       printed += text;
     });

@@ -2,6 +2,7 @@
  * What the service is compared with: an allocator on a database that a team might run instead.
  * May import: the peers. Rule: a peer promises what the service promises: durable, and no address twice.
  */
+import { proportionalMegabytes } from "../processes.ts";
 import { connectEtcd } from "./etcd-peer.ts";
 import { startEtcdServer } from "./etcd-server.ts";
 import { connectPostgres } from "./postgres-peer.ts";
@@ -42,6 +43,8 @@ export interface Peer extends Allocator {
   readonly endpoint: string;
   /** The processes of the database that live now, the first one first. */
   pids(): readonly number[];
+  /** MiB of all its processes; what they share is counted once. */
+  memory(): number;
   /** Time of processors that the database has taken since its start, in seconds. */
   processorSeconds(): number;
 }
@@ -72,6 +75,7 @@ function peer(name: PeerName, server: Server, options: PeerOptions = {}): Peer {
     name,
     endpoint: server.endpoint,
     pids: () => server.pids(),
+    memory: () => proportionalMegabytes(server.pids()),
     processorSeconds: () => server.processorSeconds(),
     allocate: (host, handle) => allocator.allocate(host, handle),
     release: (host, handle) => allocator.release(host, handle),

@@ -130,6 +130,7 @@ describe.each(PEERS)("the peer $name", ({ isInstalled, start, package: packageNa
     const allocated = await loadPeer(peer, { ...short, what: "allocate" });
     expect(allocated).toMatchObject({ failed: 0 });
     expect(allocated.requests).toBeGreaterThan(0);
+    expect(allocated.serverMegabytes).toBeGreaterThan(1);
     expect(allocated.held).toBeGreaterThanOrEqual(allocated.requests);
     expect(await peer.list()).toHaveLength(allocated.held);
     const paired = await loadPeer(peer, { ...short, what: "pair" });
