@@ -35,6 +35,8 @@ export interface ClaimWish {
   readonly deadlineAt?: number;
   /** Nobody waits for it: it takes no block from another owner. */
   readonly isAhead?: true;
+  /** It came to its block too late once. */
+  readonly isLate?: true;
 }
 
 export type ClaimResult =
@@ -297,9 +299,9 @@ export class HostAffinities {
     // The row stays as it is: the removal gives its block back.
     if (begun === "removing") return { kind: "none" };
     const answer = await this.#askBlock(wish, target, block, epoch);
-    if (answer.kind !== "answered" || answer.value.kind === "late")
-      return { kind: "unsettled", where: "block" };
+    if (answer.kind !== "answered") return { kind: "unsettled", where: "block" };
     const said = answer.value;
+    if (said.kind === "late") return await this.#claimLate(wish, target, block);
     if (said.kind === "accepted") {
       if (this.#move(row, "confirm") === "moved_on") return "lost";
       const { memory, runtime, reports } = this.#host;
@@ -311,6 +313,25 @@ export class HostAffinities {
     const message = { ...target, owner: wish.owner, block, epoch, draining: said.owner === undefined };
     await again(this.#host, () => this.#poolPort(target).release(message));
     return "lost";
+  }
+
+  /**
+   * The lease ended while a claim was on its way: it is made once more, under another epoch and lease.
+   * Under another policy it was perhaps never to be made; then its row is left to the next search.
+   */
+  async #claimLate(wish: ClaimWish, target: PoolTarget, block: string): Promise<ClaimResult | "lost"> {
+    const { policy } = this.#host.runtime;
+    const unsettled = { kind: "unsettled", where: "block" } as const;
+    if (wish.isLate === true) return unsettled;
+    const fresh = await once(this.#host, () =>
+      this.#poolPort(target).fresh({ ...target, owner: wish.owner, block }),
+    );
+    if (fresh.kind !== "answered" || fresh.value.kind !== "claim" || fresh.value.terminating)
+      return unsettled;
+    // Last, so that all of it is left for the way to the block.
+    const leased = await policy.refresh();
+    if (leased?.policy.version !== wish.leased.policy.version) return unsettled;
+    return await this.#stepsOfClaim({ ...wish, leased, isLate: true }, target, block, fresh.value.epoch);
   }
 
   /** Never repeated: an epoch is sent in one claim only. */
