@@ -2,14 +2,12 @@
  * Requests that reach one object together go as one message: one call, one turn of the object for all of them.
  * May import: core, rpc, platform, http. Rule: nobody waits for a message that somebody else sends without an end.
  */
-import { type CallOutcome, callOnce, type EndSignal } from "../platform/call.ts";
-import { classify, type PlatformFailure } from "../platform/failure.ts";
+import { invariant } from "../core/invariant.ts";
+import { callOnce, type EndSignal } from "../platform/call.ts";
 import type { Ports } from "../rpc/ports.ts";
-import { mapBounded } from "./concurrency.ts";
+import { sendAll, sendWaiting, type Waiting, type Way, waitingFor } from "./messages.ts";
 import type { Call } from "./operation.ts";
 
-/** Items of one message; attributes of each may take 32 KiB, a message 32 MiB. */
-const MESSAGE_MAX = 128;
 /** How long an object counts as busy after it was, ms: then the first of the next ones waits for the others, too. */
 const BUSY_MS = 100;
 /** Whoever gathers sends within a turn of the event loop; one that has not for so long was cut off, ms. */
@@ -17,29 +15,13 @@ const GATHERS_MS = 100;
 /** Destinations remembered; beyond, idle ones are forgotten. */
 const DESTINATIONS_MAX = 4_096;
 
-/** How one kind of item gets to one object. */
-export interface Way<Item, Outcome> {
+/** A way to one object that others take, too. */
+export interface GatheredWay<Item, Outcome> extends Way<Item, Outcome> {
   /** Names the object, and what is asked of it. */
   readonly to: string;
-  alone(item: Item): Promise<Outcome>;
-  /** The outcome of each, in their order. */
-  together(items: readonly Item[]): Promise<readonly Outcome[]>;
-  /**
-   * Each goes again by itself when a message of several has failed: whatever it failed with, or only where
-   * nothing of it was done. Absent: none does.
-   */
-  readonly repeats?: "always" | "after_defect";
 }
 
 type Outside = Pick<Call, "ports" | "settings" | "now" | "sleep" | "keep">;
-
-interface Waiting {
-  readonly item: unknown;
-  /** Nobody waits for it any more. */
-  isOver?: true;
-  readonly settle: (outcome: unknown) => void;
-  readonly fail: (failure: unknown) => void;
-}
 
 /** Since when one is under way. */
 interface Traveller {
@@ -65,9 +47,33 @@ const destinationsOf = new WeakMap<Ports, Map<string, Destination>>();
  */
 export async function sendGathered<Item, Outcome>(
   item: Item,
-  way: Way<Item, Outcome>,
+  way: GatheredWay<Item, Outcome>,
   call: Outside,
 ): Promise<Outcome> {
+  return await travelling(way, call, async (destination) => {
+    if (destination === undefined) return await way.alone(item);
+    return outcomeOf(await goTogether(destination, [item], way, call));
+  });
+}
+
+/** Sends items that are there together, with others like them. Shape: what became of each, in their order. */
+export async function sendAllGathered<Item, Outcome>(
+  items: readonly Item[],
+  way: GatheredWay<Item, Outcome>,
+  call: Outside,
+): Promise<PromiseSettledResult<Outcome>[]> {
+  return await travelling(way, call, async (destination) => {
+    if (destination === undefined) return await Promise.allSettled(sendAll(items, way));
+    return await goTogether(destination, items, way, call);
+  });
+}
+
+/** Counts what is under way to an object; `go` is told where it gathers, and nothing where it goes by itself. */
+async function travelling<Item, Outcome, T>(
+  way: GatheredWay<Item, Outcome>,
+  call: Outside,
+  go: (destination: Destination | undefined) => Promise<T>,
+): Promise<T> {
   const destination = destinationOf(way.to, call.ports);
   const { underWay } = destination;
   const { aloneMax } = call.settings;
@@ -79,10 +85,16 @@ export async function sendGathered<Item, Outcome>(
   underWay.add(traveller);
   if (underWay.size > aloneMax) destination.busyAt = now;
   try {
-    return isAlone ? await way.alone(item) : await goTogether(destination, item, way, call);
+    return await go(isAlone ? undefined : destination);
   } finally {
     underWay.delete(traveller);
   }
+}
+
+function outcomeOf<Outcome>([only]: readonly PromiseSettledResult<Outcome>[]): Outcome {
+  invariant(only !== undefined, "an item has an outcome");
+  if (only.status === "rejected") throw only.reason;
+  return only.value;
 }
 
 /** How long a message is waited for, ms: as long as whatever it asks for may still come about, and that again. */
@@ -121,15 +133,12 @@ function forgetIdle(destinations: Map<string, Destination>): void {
  */
 async function goTogether<Item, Outcome>(
   destination: Destination,
-  item: Item,
-  way: Way<Item, Outcome>,
+  items: readonly Item[],
+  way: GatheredWay<Item, Outcome>,
   call: Outside,
-): Promise<Outcome> {
-  let waiting: Waiting | undefined;
-  const mine = new Promise<Outcome>((settle, fail) => {
-    waiting = { item, settle: settle as (outcome: unknown) => void, fail };
-    destination.waiting.push(waiting);
-  });
+): Promise<PromiseSettledResult<Outcome>[]> {
+  const { waiting, outcomes } = waitingFor<Item, Outcome>(items);
+  for (const one of waiting) destination.waiting.push(one);
   const now = call.now();
   if (destination.gathersSince === undefined || Math.abs(now - destination.gathersSince) > GATHERS_MS) {
     destination.gathersSince = now;
@@ -137,62 +146,28 @@ async function goTogether<Item, Outcome>(
     call.keep?.(sent);
   }
   const sleep = (ms: number, signal: EndSignal) => call.sleep(ms, signal);
-  const answered = await callOnce(() => mine, { timeoutMs: limitOf(call), sleep });
+  const all = await callOnce(() => Promise.allSettled(outcomes), { timeoutMs: limitOf(call), sleep });
+  if (all.kind === "answered") return all.value;
   // What has not left by now must not: whoever asked for it has gone on, and may have undone it.
-  if (answered.kind === "timed_out" && waiting !== undefined) {
-    waiting.isOver = true;
-    destination.waiting = destination.waiting.filter((one) => one !== waiting);
-  }
-  return answerOf(answered);
+  for (const one of waiting) one.isOver = true;
+  destination.waiting = destination.waiting.filter(({ isOver }) => isOver !== true);
+  return outcomes.map(() => ({ status: "rejected", reason: unanswered() }));
 }
 
-function answerOf<Outcome>(answered: CallOutcome<Outcome>): Outcome {
-  if (answered.kind === "answered") return answered.value;
-  if (answered.kind === "failed") throw answered.cause;
-  // It may have arrived: to whoever asked this is a lost answer, as where an object is not reached.
-  throw Object.assign(new Error("a message was not answered in time"), { retryable: true });
+/** It may have arrived: to whoever asked this is a lost answer, as where an object is not reached. */
+function unanswered(): Error {
+  return Object.assign(new Error("a message was not answered in time"), { retryable: true });
 }
 
 /** Takes in whatever has arrived by the next turn of the event loop, and sends it; never rejects. */
 async function gather<Item, Outcome>(
   destination: Destination,
-  way: Way<Item, Outcome>,
+  way: GatheredWay<Item, Outcome>,
   call: Outside,
 ): Promise<void> {
   await call.sleep(0).catch(() => undefined);
   delete destination.gathersSince;
   const all = destination.waiting;
   destination.waiting = [];
-  const messages: Promise<void>[] = [];
-  while (all.length > 0) messages.push(send(all.splice(0, MESSAGE_MAX), way));
-  await Promise.all(messages);
-}
-
-async function send<Item, Outcome>(batch: readonly Waiting[], way: Way<Item, Outcome>): Promise<void> {
-  try {
-    const outcomes = await way.together(batch.map(({ item }) => item as Item));
-    for (const [index, { settle, fail }] of batch.entries()) {
-      if (index < outcomes.length) settle(outcomes[index]);
-      else fail(new Error("an item of a message was left unanswered"));
-    }
-  } catch (failure) {
-    // One of them may have failed them all.
-    const goAlone = batch.length > 1 && mayRepeat(way.repeats, classify(failure));
-    if (goAlone) await mapBounded(batch, (one) => sendAlone(one, way));
-    else for (const { fail } of batch) fail(failure);
-  }
-}
-
-/** A defect ends the transaction that it was met in: nothing of its message was done. */
-function mayRepeat(repeats: "always" | "after_defect" | undefined, failure: PlatformFailure): boolean {
-  if (repeats === "after_defect") return failure === "unknown";
-  return repeats === "always" && failure !== "overloaded";
-}
-
-async function sendAlone<Item, Outcome>(
-  { item, isOver, settle, fail }: Waiting,
-  way: Way<Item, Outcome>,
-): Promise<void> {
-  if (isOver === true) return;
-  await way.alone(item as Item).then(settle, fail);
+  await sendWaiting(all, way);
 }

@@ -14,7 +14,7 @@ import { byAddress } from "../reading/handle-records.ts";
 import { placedByPolicy, releasePolicyOf } from "../reading/policy.ts";
 import type { Wire } from "../schemas/components.ts";
 import { lateBlock, writeUntil } from "./owners.ts";
-import { rowsByBlock } from "./release-by-handle.ts";
+import { rowsByBlock } from "./release-in-block.ts";
 
 export type OwnerChange = Pick<ChangeOwnerRequest, "handle" | "change" | "owner" | "releaseWhenUnowned">;
 
