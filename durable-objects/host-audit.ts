@@ -114,8 +114,8 @@ export class HostAudits {
   }
 
   /** The host has asked for something: it lives, whatever a cluster may say. */
-  heard(): void {
-    this.#heardAt = this.#host.runtime.now();
+  heard(now: number): void {
+    this.#heardAt = now;
   }
 
   /** What is known of the host's life now; reads its registration. */

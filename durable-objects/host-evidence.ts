@@ -2,7 +2,7 @@
  * The evidence that came to a Host: what its agent reported and what its runtime calls valid, kept over crashes.
  * May import: core, rpc, storage. Rule: a piece counts once, whatever arrives twice or late (I11, F32).
  */
-import { type Evidence, forgottenAfter, type SourceName } from "../src/core/leak-evidence.ts";
+import { datedBy, type Evidence, forgottenAfter, type SourceName } from "../src/core/leak-evidence.ts";
 import { attachmentsEvidence, type ReportedWorkload, reportEvidence } from "../src/core/leak-report.ts";
 import { kindOf } from "../src/core/leak-subject.ts";
 import {
@@ -97,6 +97,33 @@ export class HostEvidence {
       this.#known().set(source, next);
       if (spare !== undefined) this.#known().delete(spare);
     };
+  }
+
+  /**
+   * Takes note of the clock as the host asks for something: if it was set back, what was heard is dated anew.
+   * Why: what is handed out next would seem older than a list that was made before it.
+   */
+  clocked(now: number): void {
+    if (!this.#isAheadOf(now)) return;
+    this.#store.transaction(() => {
+      this.refresh();
+      for (const [source, pieces] of this.#known()) {
+        for (const slot of ["complete", "newer"] as const) {
+          const piece = pieces[slot];
+          if (piece !== undefined) savePlace(this.#store, source, slot, datedBy(piece.place, now));
+        }
+      }
+    });
+    this.#pieces = undefined;
+  }
+
+  /** Whether a piece that memory has seems to come from the future. */
+  #isAheadOf(now: number): boolean {
+    for (const pieces of this.#pieces?.values() ?? []) {
+      for (const piece of [pieces.complete, pieces.newer])
+        if (piece !== undefined && datedBy(piece.place, now) !== piece.place) return true;
+    }
+    return false;
   }
 
   /** Stores all places that only memory has; inside the transaction that stores a suspicion. */

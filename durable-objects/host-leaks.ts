@@ -62,7 +62,9 @@ export class HostLeaks {
 
   /** The host has asked for something itself. */
   heard(): void {
-    this.#audits.heard();
+    const now = this.#host.runtime.now();
+    this.#audits.heard(now);
+    this.#evidence.clocked(now);
   }
 
   async reportWorkloads(request: rpc.WorkloadReport): ReturnType<rpc.HostLeakPort["reportWorkloads"]> {

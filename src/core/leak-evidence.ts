@@ -149,6 +149,23 @@ export function areNewer(marks: readonly Mark[], than: readonly Mark[]): boolean
 }
 
 /**
+ * Dates a piece anew where the clock tells an earlier time than when it was taken: that was now, at the latest.
+ * Why: the clock was set back, and what is handed out from now on would seem to be older than the piece.
+ */
+export function datedBy<P extends { readonly takenAt: number; readonly forgottenAt?: number }>(
+  piece: P,
+  now: number,
+): P {
+  if (piece.takenAt <= now + AHEAD_MS) return piece;
+  const { forgottenAt } = piece;
+  return {
+    ...piece,
+    takenAt: now,
+    ...(forgottenAt === undefined ? {} : { forgottenAt: Math.min(forgottenAt, now) }),
+  };
+}
+
+/**
  * Tells up to when life is forgotten, if one piece that was cut short takes the place of another.
  * Shape: `isEmpty`: the one before listed nothing, so nothing of it can be forgotten.
  */

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import {
   type Answer,
   areNewer,
+  datedBy,
   type Evidence,
   forgottenAfter,
   isOfAnotherLife,
@@ -78,6 +79,15 @@ describe("verdictOf", () => {
     expect(verdict(cut, report("absent", T + 1), cluster("absent", T - 30))).toMatchObject({
       kind: "absent",
     });
+  });
+});
+
+describe("datedBy", () => {
+  it("dates by the clock what seems to come from the future, and leaves everything else as it is", () => {
+    const piece = { takenAt: T, forgottenAt: T - 5 };
+    expect(datedBy(piece, T - 5_000)).toBe(piece);
+    expect(datedBy(piece, T - MINUTE)).toEqual({ takenAt: T - MINUTE, forgottenAt: T - MINUTE });
+    expect(datedBy({ takenAt: T }, T - MINUTE)).toEqual({ takenAt: T - MINUTE });
   });
 });
 

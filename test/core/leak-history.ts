@@ -3,7 +3,7 @@
  * empty; clocks step. It tells the oracle what every accepted piece of evidence said.
  * May import: the core, the oracle. Rule: what it releases it releases by the judgement's plan alone.
  */
-import { type Evidence, forgottenAfter, type Mark } from "../../src/core/leak-evidence.ts";
+import { datedBy, type Evidence, forgottenAfter, type Mark } from "../../src/core/leak-evidence.ts";
 import type { HostLife } from "../../src/core/leak-host.ts";
 import { kubernetesEvidence } from "../../src/core/leak-kubernetes.ts";
 import type { Suspicion } from "../../src/core/leak-ledger.ts";
@@ -136,8 +136,23 @@ export class LeakHistory {
     return this.#real + this.#offset;
   }
 
+  /** The host asks for something: if its clock was set back, what was heard is dated anew. */
+  #ask(): void {
+    for (const [source, evidence] of this.#evidence) {
+      const { takenAt, forgottenAt } = datedBy({ ...evidence, takenAt: evidence.mark.takenAt }, this.#now);
+      const mark = { ...evidence.mark, takenAt };
+      this.#evidence.set(source, {
+        ...evidence,
+        mark,
+        ...(forgottenAt === undefined ? {} : { forgottenAt }),
+      });
+    }
+    for (const [source, cut] of this.#cut) this.#cut.set(source, datedBy(cut, this.#now));
+  }
+
   #allocate(slot: number, handle: string): void {
     if (this.#held.has(slot) || this.#life.kind !== "active") return;
+    this.#ask();
     const pod = handle.slice("net.".length);
     const attributes = { namespace: "ns", pod };
     const base = { address: `10.0.0.${slot}`, block: "10.0.0.0/26", host: "h", handle, attributes };
@@ -155,6 +170,7 @@ export class LeakHistory {
   #retouch(slot: number): void {
     const subject = this.#held.get(slot);
     if (subject === undefined) return;
+    this.#ask();
     this.#held.set(slot, { ...subject, ...this.#stamp() });
     this.#running.set(subject.handle, this.#real);
   }

@@ -67,6 +67,22 @@ test("F32: a copy of a request is no third list, though the host's clock was set
   expect(await stage.held(BLOCK)).toEqual([]);
 });
 
+test("I11: what was handed out after the clock was set back is not absent by a list from before", async () => {
+  const stage = await staged();
+  await stage.pod("a", "first");
+  await stage.world.advance(3 * MINUTE);
+  await collected(stage, ["net.first"]);
+  // All objects run on one machine.
+  for (const name of stage.world.objectNames) stage.world.setClock(name, -3 * MINUTE);
+  await stage.pod("a", "second");
+  stage.world.evict(HOST_A);
+  await stage.world.advance(3 * MINUTE);
+  await stage.reported("a", ["first"], { complete: false });
+  expect(await stage.leaks("a")).toEqual([]);
+  await collected(stage, ["net.first"]);
+  expect(await stage.leaks("a")).toEqual(["10.0.0.1 candidate grace_period"]);
+});
+
 test("an attachment that was made less than two minutes before is held, and says why", async () => {
   const stage = await staged();
   await stage.pod("a", "young");
