@@ -130,6 +130,52 @@ describe("exact utilization", () => {
   });
 });
 
+describe("a page of allocations", () => {
+  /** A host with sixteen blocks of /26, so many addresses held in each. */
+  function hostWith(held: number) {
+    const rows = entriesOf("10.0.0.0/22", 26);
+    return fake({
+      policy: { pools: [poolOf("default", "10.0.0.0/16", 26)] },
+      answers: {
+        "host.affinities": () => ({ rows, borrowed: [] }),
+        "block.describe": ({ block }: { block: string }) => ({
+          records: Array.from({ length: held }, (_, n) => recordIn(block, n)),
+        }),
+      },
+    });
+  }
+
+  function recordIn(block: string, n: number) {
+    const address = block.replace(/(\d+)\/26$/, (_, base) => String(Number(base) + n));
+    const owner = { handle: `h-${address}`, key: "k", host: "node-1", use: "Workload", attributes: {} };
+    const times = { sequenceNumber: 1, touch: 1, allocatedAt: NOW };
+    return { address, family: 4, block, state: "allocated", leakCollection: "auto", ...owner, ...times };
+  }
+
+  const path = "/v1/allocations?host=node-1&limit=100";
+  const asksOf = ({ asked }: Fake) => asked.filter(({ method }) => method === "block.describe").length;
+
+  it("asks as many blocks as fill it", async () => {
+    const service = hostWith(64);
+    const answer = await service.send("GET", path);
+    const { items } = (await answer.json()) as { items: { address: string }[] };
+    expect(items).toHaveLength(100);
+    expect(items.at(-1)?.address).toBe("10.0.0.99");
+    expect(asksOf(service)).toBe(2);
+  });
+
+  it.each([0, 1, 7, 40, 64])("the pages are whole with %i addresses in each block", async (held) => {
+    const service = hostWith(held);
+    const { items } = await pagesOf(service, path);
+    const blocks = entriesOf("10.0.0.0/22", 26).map(({ block }) => block);
+    const all = blocks.flatMap((block) => Array.from({ length: held }, (_, n) => recordIn(block, n).address));
+    expect(items.map(({ address }) => address)).toEqual(all);
+    // Two blocks, then four: as few as that where they hold a half of what they might.
+    const pages = Math.ceil(all.length / 100);
+    expect(asksOf(service)).toBeLessThanOrEqual(pages > 2 ? 6 * pages : 32);
+  });
+});
+
 describe("lists over many pools", () => {
   it("R6: blocks: a page looks through so many directories, may be empty, and the next one goes on", async () => {
     const owned = entriesOf("10.2.243.0/24", 26);

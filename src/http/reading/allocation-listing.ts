@@ -5,12 +5,12 @@
 
 import { formatAddress, parseAddress } from "../../core/address.ts";
 import type { AddressRecord } from "../../core/allocation.ts";
-import { blockOf, formatCidr, lastAddress, parseBlockName } from "../../core/cidr.ts";
+import { blockOf, formatCidr, lastAddress, parseBlockName, size } from "../../core/cidr.ts";
 import type { Rejection } from "../../core/errors.ts";
 import { invariant } from "../../core/invariant.ts";
 import type { CompiledPolicy } from "../../core/policy.ts";
 import { ok, type Result } from "../../core/result.ts";
-import { mapBounded, OBJECTS_PER_PAGE_MAX } from "../concurrency.ts";
+import { CALLS_AT_ONCE, mapBounded, OBJECTS_PER_PAGE_MAX } from "../concurrency.ts";
 import { isKnownHost } from "../known-hosts.ts";
 import type { Call } from "../operation.ts";
 import { invalidCursor, type PageRequest, readPage } from "../paging.ts";
@@ -31,8 +31,8 @@ import {
 
 type Query = z.output<typeof allocationsQuery>;
 
-/** Blocks asked at a time while a page fills. */
-const SLICE = 16;
+/** Blocks asked at a time, at most, while a page fills. */
+const SLICE_MAX = CALLS_AT_ONCE;
 
 /** Lists one page of allocations; without a state, those that are held. */
 export async function listAllocationPage(
@@ -50,6 +50,7 @@ export async function listAllocationPage(
   const items: AddressRecord[] = [];
   const scan = newScan();
   let asked = 0;
+  let slice = 0;
   let blocks: string[] = [];
   const ask = async (): Promise<void> => {
     const views = await mapBounded(blocks, (block) => recordsOf(call, policy, block, query));
@@ -61,9 +62,13 @@ export async function listAllocationPage(
     );
   };
   for await (const block of candidates(call, policy, query, page.value, scan)) {
+    // As many as would fill the page if they were full; of a host with few in each, more and more.
+    if (blocks.length === 0) {
+      slice = Math.min(SLICE_MAX, slice === 0 ? blocksFilling(page.value.limit, block) : 2 * slice);
+    }
     blocks.push(block);
     asked += 1;
-    if (blocks.length < SLICE && asked < OBJECTS_PER_PAGE_MAX) continue;
+    if (blocks.length < slice && asked < OBJECTS_PER_PAGE_MAX) continue;
     await ask();
     if (items.length > page.value.limit) break;
     // Everything up to the end of this block has been seen.
@@ -73,6 +78,11 @@ export async function listAllocationPage(
   if (items.length <= page.value.limit) await ask();
   const seenUpTo = scan.isOver && scan.at !== undefined ? endOf(scan.at) : undefined;
   return ok(written(policy, items, page.value, seenUpTo));
+}
+
+/** How many blocks like this one hold more than a page. */
+function blocksFilling(limit: number, block: string): number {
+  return Math.ceil((limit + 1) / Number(size(storedCidr(block))));
 }
 
 function written(
