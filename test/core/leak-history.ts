@@ -147,6 +147,7 @@ export class LeakHistory {
         ...(forgottenAt === undefined ? {} : { forgottenAt }),
       });
     }
+    this.#oracle.clocked(this.#now);
     for (const [source, cut] of this.#cut) this.#cut.set(source, datedBy(cut, this.#now));
   }
 
