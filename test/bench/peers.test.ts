@@ -131,6 +131,7 @@ describe.each(PEERS)("the peer $name", ({ isInstalled, start, package: packageNa
     expect(allocated).toMatchObject({ failed: 0 });
     expect(allocated.requests).toBeGreaterThan(0);
     expect(allocated.serverMegabytes).toBeGreaterThan(1);
+    expect(allocated.serverShare).toBeGreaterThan(0);
     expect(allocated.held).toBeGreaterThanOrEqual(allocated.requests);
     expect(await peer.list()).toHaveLength(allocated.held);
     const paired = await loadPeer(peer, { ...short, what: "pair" });
