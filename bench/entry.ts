@@ -1,6 +1,6 @@
 /**
  * The composition root of the benchmark: the deployed service, routes to compare with, and what objects counted.
- * May import: everything. Rule: it is never part of what is deployed; nothing of it is in a timed request.
+ * May import: everything. Rule: never deployed; in a request of the service, all of it is one look for a header.
  */
 import { Hono } from "hono";
 import { productionRuntime } from "../durable-objects/production.ts";

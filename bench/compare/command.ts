@@ -6,7 +6,8 @@ import { compare, type Options, SUBJECTS } from "./compare.ts";
 import { PEER_IDS } from "./peers.ts";
 
 const FILE = new URL("../../reports/bench.json", import.meta.url).pathname;
-const ALLOCATIONS = ["noop", "write", "no-call", "one-call", "allocate-1", "allocate-50"];
+const SKELETONS = SUBJECTS.map(({ id }) => id).filter((id) => id.includes("skeleton"));
+const ALLOCATIONS = ["noop", "write", "no-call", "one-call", ...SKELETONS, "allocate-1", "allocate-50"];
 
 function optionsOf(wanted: readonly string[]): Options {
   const { BENCH_ROUNDS, BENCH_SECONDS, BENCH_WARM_UP_SECONDS, BENCH_PROCESSES, BENCH_FILE } = process.env;
