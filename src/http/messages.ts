@@ -92,5 +92,9 @@ async function sendAlone<Item, Outcome>(
   way: Pick<Way<Item, Outcome>, "alone">,
 ): Promise<void> {
   if (isOver === true) return;
-  await way.alone(item as Item).then(settle, fail);
+  try {
+    settle(await way.alone(item as Item));
+  } catch (failure) {
+    fail(failure);
+  }
 }

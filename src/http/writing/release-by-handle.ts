@@ -13,6 +13,7 @@ import { type GatheredWay, sendGathered } from "../gathering.ts";
 import type { Call } from "../operation.ts";
 import { releaseOnWire } from "../present/allocation.ts";
 import type { Wire } from "../schemas/components.ts";
+import { takeUpTo } from "./release-budget.ts";
 import {
   judgedBy,
   messageOf,
@@ -22,16 +23,20 @@ import {
   settlementOf,
   type Wanted,
 } from "./release-in-block.ts";
-import { releaseMany } from "./release-together.ts";
+import { type Ride, releaseMany } from "./release-together.ts";
 
 type Outcomes = Wire["ReleaseOutcome"][];
 
 /** Times that a key is asked for again after its time has passed; each new attempt of its ADD extends it. */
 const ROUNDS_MAX = 3;
 
+/** The look-up and the settlement of one round. */
+const INDEX_CALLS = 2;
+
 /**
  * Releases all that a handle holds within the caller's reach; nothing to release is success.
- * Rejects: a key that may still come to hold an address, after waiting for its time to pass.
+ * Rejects: a key that may still come to hold an address, after waiting for its time to pass; more than one
+ * event may ask: what was not reached is reached when it is asked for again.
  */
 export async function releaseByHandle(
   call: Call,
@@ -42,8 +47,8 @@ export async function releaseByHandle(
   const wanted: Wanted = { handle, policy, ...(host === undefined ? {} : { onlyHost: host }) };
   const outcomes: Outcomes = [];
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    const { judged, isSettled } = await sendGathered(wanted, wayOf(handle, call), call);
-    if (judged.length === 0) return ok(outcomes);
+    const ride = await sendGathered(wanted, wayOf(handle, call), call);
+    const { judged, isSettled } = ride === "by_itself" ? await releaseOne(wanted, call) : ride;
     for (const { release } of judged) outcomes.push(...written(release));
     const open = judged.filter(({ release }) => release.outcome === "not_final");
     if (open.length === 0 && isSettled) return ok(outcomes);
@@ -58,28 +63,31 @@ export async function releaseByHandle(
 }
 
 /** Several handles of a shard are released together: one look-up, one message to each block, one settlement. */
-function wayOf(handle: string, call: Call): GatheredWay<Wanted, Round> {
+function wayOf(handle: string, call: Call): GatheredWay<Wanted, Ride> {
   return {
     to: `release ${shardOf(handle, call.settings.indexShards)}`,
     alone: (wanted) => releaseOne(wanted, call),
     together: (many) => releaseMany(many, call),
-    // Only the look-up can fail them all.
-    repeats: "always",
   };
 }
 
 async function releaseOne(wanted: Wanted, call: Call): Promise<Round> {
   const { handle } = wanted;
   const index = () => call.ports.handleIndex(handle);
+  if (takeUpTo(INDEX_CALLS, call) < INDEX_CALLS) return { judged: [], isSettled: false };
   const { rows } = await index().list({ handle });
-  const parts = rowsByBlock(rows).map((ofBlock): Part => ({ wanted, rows: ofBlock }));
+  const blocks = rowsByBlock(rows);
+  const parts = blocks
+    .slice(0, takeUpTo(blocks.length, call))
+    .map((ofBlock): Part => ({ wanted, rows: ofBlock }));
   const judged = await mapBounded(parts, async (part) => {
     const message = messageOf(part);
     return judgedBy(part, await call.ports.block(message.block).releaseHandle(message));
   });
   const items = judged.flat().flatMap(settlementOf);
   const changed = items.length === 0 ? 0 : (await index().settle({ items })).changed;
-  return { judged: judged.flat(), isSettled: changed === items.length };
+  const isWhole = parts.length === blocks.length;
+  return { judged: judged.flat(), isSettled: isWhole && changed === items.length };
 }
 
 function written({ records }: KeyRelease): Outcomes {

@@ -24,7 +24,10 @@ export interface Judged {
 /** What one pass over index and blocks did. */
 export interface Round {
   readonly judged: readonly Judged[];
-  /** The index has taken in every final word; false: a row moved on since it was listed, its key may hold elsewhere. */
+  /**
+   * Every block was asked, and the index has taken in every final word; false: a row moved on since it was
+   * listed, its key may hold elsewhere; or there are more blocks than one event may ask.
+   */
   readonly isSettled: boolean;
 }
 

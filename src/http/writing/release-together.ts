@@ -1,15 +1,16 @@
 /**
  * Handles of one index shard on their way out together: one look-up, one message to each block, one settlement.
- * May import: core, rpc and http. Rule: a slow or failing block keeps only what is in it.
+ * May import: core, rpc, platform, http. Rule: a slow or failing block keeps only what is in it.
  */
 import { shardOf } from "../../core/ids.ts";
 import { invariant } from "../../core/invariant.ts";
+import { classify } from "../../platform/failure.ts";
 import type { ReleaseHandleAnswer, ReleaseHandleRequest } from "../../rpc/block.ts";
-import type { SettleItem } from "../../rpc/handle-index.ts";
-import { mapBounded } from "../concurrency.ts";
+import type { KeyRow, SettleItem } from "../../rpc/handle-index.ts";
 import { type GatheredWay, sendAllGathered } from "../gathering.ts";
 import { sendAll } from "../messages.ts";
 import type { Call } from "../operation.ts";
+import { takeForRiders } from "./release-budget.ts";
 import {
   type Judged,
   judgedBy,
@@ -32,27 +33,65 @@ interface Told {
   readonly items: SettleItem[];
 }
 
+/** Blocks of one handle that others are kept waiting for; one that is in more asks by itself. */
+const BLOCKS_OF_ONE_MAX = 16;
+/** Calls that a handle in one block takes at most: to ask it, and to settle what it said. */
+const CALLS_PER_PART = 2;
+
+/** What became of a handle; `by_itself`: nothing, it is too much for this event, or was not looked up. */
+export type Ride = Round | "by_itself";
+
 /**
  * Releases handles together. Shape: each as soon as its own blocks have answered.
- * Rejects: what the look-up failed with; nothing was done then.
+ * Rejects: what the look-up failed with, where nobody may try it again; nothing was done then.
  */
-export async function releaseMany(many: readonly Wanted[], call: Call): Promise<Promise<Round>[]> {
+export async function releaseMany(many: readonly Wanted[], call: Call): Promise<(Ride | Promise<Ride>)[]> {
+  const lists = takeForRiders(1, call) ? await listsOf(many, call) : undefined;
+  const blocksOf = lists?.map(rowsByBlock);
+  // Whoever gathers comes first, and needs its own calls where it is in many blocks.
+  if (blocksOf === undefined || !isFew(blocksOf[0])) return many.map(() => "by_itself");
+  const parts = many.map((wanted, place): Pending[] | undefined => {
+    const blocks = blocksOf[place];
+    const fits = isFew(blocks) && takeForRiders(CALLS_PER_PART * blocks.length, call);
+    return fits ? blocks.map((rows) => ({ wanted, rows, done: Promise.withResolvers() })) : undefined;
+  });
+  // All at once: one that hangs must not keep the place of another.
+  const byBlock = Map.groupBy(
+    parts.flatMap((ofOne) => ofOne ?? []),
+    ({ rows }) => rows[0]?.block ?? "",
+  );
+  for (const [block, ofBlock] of byBlock) void releaseIn(block, ofBlock, call);
+  return parts.map((ofOne) => (ofOne === undefined ? "by_itself" : roundOf(ofOne)));
+}
+
+function isFew(blocks: readonly KeyRow[][] | undefined): blocks is KeyRow[][] {
+  return blocks !== undefined && blocks.length <= BLOCKS_OF_ONE_MAX;
+}
+
+/** Where each handle may be; undefined: one of them may have failed them all, each asks for itself. */
+async function listsOf(
+  many: readonly Wanted[],
+  call: Call,
+): Promise<readonly (readonly KeyRow[])[] | undefined> {
   const [first] = many;
   invariant(first !== undefined, "a message is not empty");
-  const handles = many.map(({ handle }) => handle);
-  const { lists } = await call.ports.handleIndex(first.handle).listMany({ handles });
-  const parts = many.map((wanted, place) =>
-    rowsByBlock(lists[place] ?? []).map((rows): Pending => ({ wanted, rows, done: Promise.withResolvers() })),
-  );
-  const byBlock = Map.groupBy(parts.flat(), ({ rows }) => rows[0]?.block ?? "");
-  void mapBounded([...byBlock], ([block, ofBlock]) => releaseIn(block, ofBlock, call));
-  return parts.map(async (ofOne) => {
-    const rounds = await Promise.all(ofOne.map(({ done }) => done.promise));
-    return {
-      judged: rounds.flatMap(({ judged }) => judged),
-      isSettled: rounds.every(({ isSettled }) => isSettled),
-    };
-  });
+  try {
+    const handles = many.map(({ handle }) => handle);
+    const { lists } = await call.ports.handleIndex(first.handle).listMany({ handles });
+    // What is not listed is no proof that nothing is held.
+    return lists.length === many.length ? lists : undefined;
+  } catch (failure) {
+    if (many.length === 1 || classify(failure) === "overloaded") throw failure;
+    return undefined;
+  }
+}
+
+async function roundOf(parts: readonly Pending[]): Promise<Round> {
+  const rounds = await Promise.all(parts.map(({ done }) => done.promise));
+  return {
+    judged: rounds.flatMap(({ judged }) => judged),
+    isSettled: rounds.every(({ isSettled }) => isSettled),
+  };
 }
 
 /** Releases in one block, and settles what it said; never rejects. */
