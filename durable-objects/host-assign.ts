@@ -181,7 +181,7 @@ export class HostAssign {
       case "full":
         return { kind: "refused", refusal: this.#inProgress() };
       case "lost":
-        return await this.#lost(seat, result.owner);
+        return await this.#lost(seat, result.owner, policy);
     }
   }
 
@@ -251,12 +251,31 @@ export class HostAssign {
     return { kind: "refused", refusal: rejection("address_taken", { address, state, ...holder }) };
   }
 
-  async #lost(seat: Seat | undefined, owner: string | undefined): Promise<AssignResult> {
+  async #lost(
+    seat: Seat | undefined,
+    owner: string | undefined,
+    policy: CompiledPolicy,
+  ): Promise<AssignResult> {
     const { address } = this.#request;
     if (seat?.isOwn === true) this.#affinities.lose(seat.block);
+    else if (seat !== undefined && owner === undefined) return await this.#emptied(seat.block, policy);
     const block = seat?.block ?? "";
     const host = owner === undefined ? {} : { host: owner };
     return { kind: "refused", refusal: rejection("address_outside_affinity", { address, block, ...host }) };
+  }
+
+  /** A block without owner or tenant gives nothing: it can be claimed when its last address has cooled. */
+  async #emptied(block: string, { config }: CompiledPolicy): Promise<AssignResult> {
+    const { address } = this.#request;
+    const cooldownMs = config.ipCooldownSeconds * 1000;
+    const question = { block, policy: { reserved: [], cooldownMs }, records: "all" } as const;
+    const answer = await again(this.#host, () => this.#host.runtime.ports.block(block).describe(question));
+    const records = answer.kind === "answered" ? answer.value.records : [];
+    const cooling = records.flatMap(({ state, freeAt }) => (state === "cooling" ? (freeAt ?? []) : []));
+    if (cooling.length === 0) return { kind: "refused", refusal: this.#inProgress() };
+    const freeAt = Math.max(...cooling);
+    const seconds = Math.max(1, Math.ceil((freeAt - this.#host.runtime.now()) / 1000));
+    return { kind: "refused", refusal: rejection("address_cooling", { address, freeAt }, seconds) };
   }
 
   async #noteBorrowed(block: string, { definition }: CompiledPool): Promise<boolean> {

@@ -34,7 +34,9 @@ export function assign(state: ModelState, wish: AssignWish): Held | Refusal {
   if (handle !== undefined && limit !== undefined) {
     if (state.heldBy(handle, address.family).length >= limit) return { code: "handle_limit_reached" };
   }
-  if (slot === "cooling") return { code: "address_cooling" };
+  // A block without owner or tenant gives nothing: it is claimed when its last address has cooled.
+  const isEmptied = block.owner === undefined && block.ordinals("allocated", state.clock).length === 0;
+  if (slot === "cooling" || isEmptied) return { code: "address_cooling" };
   if (slot !== "free") return { code: "address_taken" };
   return { block, ordinal, tenure: give(block, ordinal, wish) };
 }

@@ -106,7 +106,8 @@ export const stateProblems: ProblemRows<StateCode> = {
     title: "The address is cooling",
     retry: "later",
     cni: 116,
-    meaning: "The address was released, and its cooldown has not passed.",
+    meaning:
+      "The address was released, or lies in a block of nobody that was just emptied; the cooldown has not passed.",
     next: "Wait until freeAt.",
     evidence: ["address", "freeAt"],
     detail: (e) => `${e.address} is cooling until ${timeText(e.freeAt)}.`,
