@@ -128,10 +128,11 @@ async function exists(call: Call, policy: CompiledPolicy, block: string): Promis
   return (await locateBlock(call, policy, storedCidr(block), block)) !== undefined;
 }
 
-/** Blocks named by the narrowest filter: handle, block or host; undefined when there is none. */
+/** Blocks named by the narrowest filter that tells: handle, block or host; undefined when there is none. */
 async function namedBlocks(call: Call, policy: CompiledPolicy, query: Query): Promise<string[] | undefined> {
   let blocks: readonly string[];
-  if (query.handle !== undefined) {
+  // The index forgets a key that was released; who held what cools only its block knows.
+  if (query.handle !== undefined && query.state !== "cooling") {
     const { rows } = await call.ports.handleIndex(query.handle).list({ handle: query.handle });
     blocks = rows.map((row) => row.block);
   } else if (query.block !== undefined) {
