@@ -27,6 +27,8 @@ export function podName(host: string, handle: string): string {
 export class Pods {
   readonly #live = new Map<string, Pod>();
   readonly #podOf = new Map<Asked, Pod>();
+  /** Handles whose owners were changed: a pod that repeats a request of one is told what is another's by name. */
+  readonly #renamed = new Set<string>();
   readonly #tick: () => number;
 
   constructor(tick: () => number) {
@@ -39,7 +41,7 @@ export class Pods {
     const name = podName(host, handle);
     let pod = this.#live.get(name);
     if (pod === undefined) {
-      pod = { host, handle, born: begun, asked: [], died: NEVER, isRenamed: false };
+      pod = { host, handle, born: begun, asked: [], died: NEVER, isRenamed: this.#renamed.has(handle) };
       this.#live.set(name, pod);
     }
     pod.asked.push(asked);
@@ -63,6 +65,7 @@ export class Pods {
   }
 
   rename(handle: string): void {
+    this.#renamed.add(handle);
     for (const pod of this.#live.values()) if (pod.handle === handle) pod.isRenamed = true;
   }
 
