@@ -20,7 +20,7 @@ import { type Affinity, readAffinity, readRegistration } from "./storage/host-ro
 const BLOCKS_MAX = 16;
 /** Blocks that are read again before a teardown goes on. */
 const REREAD_MAX = 100;
-/** How long a borrowed-from block must have been without an address of the host, ms. */
+/** How long a borrowed-from block must have been without an address of the host, at least, ms. */
 const VACANT_MS = 60_000;
 /** How long the word on a node is waited for, ms. */
 const NODE_MS = 15_000;
@@ -51,18 +51,22 @@ export class HostBlocks {
 
   /** Gives back what may go; returns the calls that it took. */
   async run(facts: BlockFacts): Promise<number> {
-    this.#dropVacant(facts.name);
+    this.#dropVacant(facts);
     const life = facts.life();
     if (life.kind === "unknown") return 0;
     return life.kind === "gone" ? await this.#takeDown(facts, life) : await this.#giveBackEmpty(facts);
   }
 
-  /** A block that was borrowed from is forgotten when nothing is there, and nothing on the way, for a while. */
-  #dropVacant(name: string): void {
+  /**
+   * A block that was borrowed from is forgotten when nothing is there, and nothing on the way, for a while.
+   * Why: what cools there is found by the host's row, too.
+   */
+  #dropVacant({ name, leased }: BlockFacts): void {
     const { memory, store } = this.#host;
+    const vacantMs = Math.max(VACANT_MS, leased.policy.config.ipCooldownSeconds * 1000);
     const vacant = [...memory.borrowed].filter((block) => {
       const { vacantSince, askedAt = 0, answer } = this.#holdings.get(block) ?? {};
-      const isLong = vacantSince !== undefined && askedAt - vacantSince >= VACANT_MS;
+      const isLong = vacantSince !== undefined && askedAt - vacantSince >= vacantMs;
       const isOther = answer?.owner !== name && !memory.affinities.has(block);
       return isLong && isOther && this.#holdings.isGood(block);
     });

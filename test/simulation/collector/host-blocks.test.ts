@@ -114,6 +114,24 @@ describe("a block that was borrowed from", () => {
     expect(stage.faults()).toEqual([]);
   });
 
+  test("is not forgotten while what the host gave back there cools: a list finds it by that row", async () => {
+    const config = { leakGraceSeconds: 600, staleReportSeconds: 300, ipCooldownSeconds: 1200 };
+    const stage = await staged({ pools: TWO_BLOCKS, config });
+    await stage.pod("b", "b", { v4: 5 });
+    await stage.pod("a", "a");
+    await stage.world.during(stage.scene.release("net.a"));
+    const borrowed = () => stage.world.rows(HOST_A, "SELECT block FROM borrowed").length;
+    const auditedAfter = async (pauseMs: number) => {
+      await stage.world.advance(pauseMs);
+      await stage.audited("a");
+    };
+    for (let visit = 0; visit < 3; visit += 1) await auditedAfter(5 * MINUTE);
+    expect(borrowed()).toBe(1);
+    for (let visit = 0; visit < 3; visit += 1) await auditedAfter(5 * MINUTE);
+    expect(borrowed()).toBe(0);
+    expect(stage.faults()).toEqual([]);
+  });
+
   test("a removed host that borrowed from hundreds of blocks is forgotten in the end", async () => {
     const stage = await staged({ pools: { default: { cidr: "10.0.0.0/20", blockSize: 30 } } });
     await stage.pod("a", "a");
