@@ -100,8 +100,9 @@ export class HostEvidence {
   }
 
   /**
-   * Takes note of the clock as the host asks for something: if it was set back, what was heard is dated anew.
-   * Why: what is handed out next would seem older than a list that was made before it.
+   * Takes note of the clock as the host asks or tells something: if it was set back, what was heard is dated anew.
+   * Why: what is handed out next would seem older than a list that was made before it, and that list later than
+   * the next one, once the clock has come so far again.
    */
   clocked(now: number): void {
     if (!this.#isAheadOf(now)) return;

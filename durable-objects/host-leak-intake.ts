@@ -98,6 +98,7 @@ export class HostIntake {
     },
   ): Result<T, E> {
     const { store, memory, runtime } = this.#host;
+    this.#evidence.clocked(runtime.now());
     const { answer, adopt, registration } = store.transaction(() => {
       this.#evidence.refresh();
       return decide(runtime.now());

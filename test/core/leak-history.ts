@@ -136,8 +136,8 @@ export class LeakHistory {
     return this.#real + this.#offset;
   }
 
-  /** The host asks for something: if its clock was set back, what was heard is dated anew. */
-  #ask(): void {
+  /** The host asks or tells something: if its clock was set back, what was heard is dated anew. */
+  #clocked(): void {
     for (const [source, evidence] of this.#evidence) {
       const { takenAt, forgottenAt } = datedBy({ ...evidence, takenAt: evidence.mark.takenAt }, this.#now);
       const mark = { ...evidence.mark, takenAt };
@@ -153,7 +153,7 @@ export class LeakHistory {
 
   #allocate(slot: number, handle: string): void {
     if (this.#held.has(slot) || this.#life.kind !== "active") return;
-    this.#ask();
+    this.#clocked();
     const pod = handle.slice("net.".length);
     const attributes = { namespace: "ns", pod };
     const base = { address: `10.0.0.${slot}`, block: "10.0.0.0/26", host: "h", handle, attributes };
@@ -171,7 +171,7 @@ export class LeakHistory {
   #retouch(slot: number): void {
     const subject = this.#held.get(slot);
     if (subject === undefined) return;
-    this.#ask();
+    this.#clocked();
     this.#held.set(slot, { ...subject, ...this.#stamp() });
     this.#running.set(subject.handle, this.#real);
   }
@@ -212,6 +212,7 @@ export class LeakHistory {
   }
 
   #take(message: Message): void {
+    this.#clocked();
     this.#lastReport = message;
     const mark = markOfReport(message, this.#now, message.ageMs);
     this.#keep(reportEvidence(mark, message), message.complete, message.workloads.length === 0);
@@ -227,6 +228,7 @@ export class LeakHistory {
 
   #list(isComplete: boolean): void {
     if (!this.hasKubernetes) return;
+    this.#clocked();
     this.#keep(this.#look(isComplete, "host"), isComplete, this.#running.size === 0);
     this.#audit();
   }
@@ -242,6 +244,7 @@ export class LeakHistory {
   }
 
   #takeValid(count: number): void {
+    this.#clocked();
     const valid = [...this.#running.keys()];
     this.#collection = { at: this.#real, count };
     const mark = { generation: this.#generation, sequence: count, takenAt: this.#now };
@@ -320,6 +323,7 @@ export class LeakHistory {
       const { mark } = look;
       const note: Evidence = { mark, isHostBound: false, says: () => "unlisted", forgottenAt: mark.takenAt };
       this.#evidence.set("kubernetes, last", note);
+      this.#cut.set("kubernetes", { takenAt: mark.takenAt, isEmpty: false });
     }
     const members = handlesToWeigh(audit).map((handle) => {
       const listed = [...this.#held.values()].filter((one) => one.handle === handle);

@@ -83,6 +83,19 @@ test("I11: what was handed out after the clock was set back is not absent by a l
   expect(await stage.leaks("a")).toEqual(["10.0.0.1 candidate grace_period"]);
 });
 
+test("I11: a list from before the clock was set back is not later than the first one after", async () => {
+  const stage = await staged();
+  await stage.pod("a", "dead");
+  await stage.world.advance(13 * MINUTE);
+  await stage.reported("a", ["dead"]);
+  await collected(stage, []);
+  for (const name of stage.world.objectNames) stage.world.setClock(name, -11 * MINUTE);
+  await stage.reported("a", []);
+  await stage.world.advance(11 * MINUTE + 1_000);
+  await stage.reported("a", [], { complete: false });
+  expect(await stage.leaks("a")).toEqual(["10.0.0.0 candidate evidence_stale"]);
+});
+
 test("an attachment that was made less than two minutes before is held, and says why", async () => {
   const stage = await staged();
   await stage.pod("a", "young");
