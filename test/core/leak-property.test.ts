@@ -1,6 +1,7 @@
 /** I11 as a property: random histories of one host, and an oracle that looks back at all that was heard. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../support/seeds.ts";
 import { LeakHistory, type Step } from "./leak-history.ts";
 
 const kinds = fc.oneof(
@@ -54,7 +55,7 @@ describe("I11 under random histories", () => {
         released.active += history.released.active;
         released.gone += history.released.gone;
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
     // What releases nothing proves nothing.
     expect(released.active).toBeGreaterThan(20);
