@@ -20,6 +20,7 @@ import {
   type Affinity,
   countAffinities,
   moveAffinity,
+  readAffinity,
   readRegistration,
   saveBorrowed,
 } from "./storage/host-rows.ts";
@@ -372,8 +373,12 @@ export class HostAffinities {
     const { store, memory, runtime } = this.#host;
     const now = runtime.now();
     const outcome = store.transaction(() => {
-      const isNew = store.row("SELECT 1 AS found FROM affinities WHERE block = ?", row.block) === undefined;
-      if (isNew && cap !== undefined && countAffinities(store, row.family) >= cap) return "over_cap";
+      const before = readAffinity(store, row.block);
+      const isNew = before === undefined;
+      // An order to leave may have made its row beyond the cap: what matters are the others.
+      const others = countAffinities(store, row.family) - (isNew ? 0 : 1);
+      const isChecked = isNew || before.state === "pendingDeletion";
+      if (isChecked && cap !== undefined && others >= cap) return "over_cap";
       // A removed host takes nothing: what was offered goes back, as beyond a cap.
       const gone = readRegistration(store)?.gone;
       if (gone !== undefined && gone.isOver !== true) return isNew ? "over_cap" : "removing";
