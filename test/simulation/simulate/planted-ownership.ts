@@ -78,8 +78,8 @@ export const OWNERSHIP_FAULTS: Readonly<Record<string, Planted>> = {
   F17: {
     what: "the cap counts confirmed rows only",
     file: AFFINITIES,
-    find: "countAffinities(store, row.family) >= cap",
-    replace: `store.rows("SELECT block FROM affinities WHERE family = ? AND state = 'confirmed'", row.family).length >= cap`,
+    find: "countAffinities(store, row.family) - (isNew ? 0 : 1)",
+    replace: `store.rows("SELECT block FROM affinities WHERE family = ? AND state = 'confirmed'", row.family).length`,
     by: /^I10/,
     within: 100,
     measured: 1,
