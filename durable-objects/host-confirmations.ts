@@ -57,6 +57,8 @@ export class HostConfirmations {
     for (const { block, confirmed } of reports) {
       if (confirmed !== undefined) this.#heard.set(block, confirmed.epoch);
     }
+    // Only when there are more than rows: an answer must not cost more with every block.
+    if (this.#heard.size <= this.#memory.affinities.size) return;
     for (const block of this.#heard.keys())
       if (!this.#memory.affinities.has(block)) this.#heard.delete(block);
   }

@@ -4,7 +4,7 @@
  */
 import type { BlockCounts } from "../src/core/allocation.ts";
 import { agedCounts } from "../src/core/cooling.ts";
-import type { Code } from "../src/core/errors.ts";
+import type { Code, Family } from "../src/core/errors.ts";
 import {
   type Affinity,
   type Registration,
@@ -20,6 +20,8 @@ export interface Hint {
   readonly seenAt: number;
 }
 
+type OfPool = Pick<Affinity, "pool" | "incarnation">;
+
 const REFUSAL_MINUTES = 10;
 /** Blocks of others whose figures are remembered; the oldest go first. */
 const FOREIGN_HINTS_MAX = 1_024;
@@ -28,6 +30,10 @@ export class HostMemory {
   readonly #store: Store;
   #registration: { value: Registration | undefined } | undefined;
   #affinities: Map<string, Affinity> | undefined;
+  /** Of the rows: how many there are of a family and of a pool, and those that are not confirmed. */
+  readonly #ofFamily = { 4: 0, 6: 0 };
+  readonly #ofPool = new Map<string, OfPool & { rows: number }>();
+  readonly #unsettled = new Map<string, Affinity>();
   #borrowed: Set<string> | undefined;
   readonly #hints = new Map<string, Hint>();
   readonly #onTheWay = new Map<string, number>();
@@ -66,9 +72,46 @@ export class HostMemory {
   #rows(): Map<string, Affinity> {
     if (this.#affinities === undefined) {
       this.#affinities = new Map(readAffinities(this.#store).map((row) => [row.block, row]));
-      for (const row of this.#affinities.values()) this.#place(row);
+      for (const row of this.#affinities.values()) this.#enter(row);
     }
     return this.#affinities;
+  }
+
+  #enter(row: Affinity): void {
+    const { pool, incarnation } = row;
+    this.#ofFamily[row.family] += 1;
+    const ofPool = this.#ofPool.get(poolKey(row)) ?? { pool, incarnation, rows: 0 };
+    this.#ofPool.set(poolKey(row), ofPool);
+    ofPool.rows += 1;
+    if (row.state !== "confirmed") this.#unsettled.set(row.block, row);
+    this.#place(row);
+  }
+
+  #leave(row: Affinity): void {
+    this.#ofFamily[row.family] -= 1;
+    const ofPool = this.#ofPool.get(poolKey(row));
+    if (ofPool !== undefined) ofPool.rows -= 1;
+    if (ofPool?.rows === 0) this.#ofPool.delete(poolKey(row));
+    this.#unsettled.delete(row.block);
+    this.#open.get(poolKey(row))?.delete(row.block);
+  }
+
+  /** How many affinity rows of a family there are, in every state: what caps count. */
+  countOf(family: Family): number {
+    this.#rows();
+    return this.#ofFamily[family];
+  }
+
+  /** The pools of which there are rows. Why: what holds for a pool is not looked up for each of its blocks. */
+  pools(): OfPool[] {
+    this.#rows();
+    return [...this.#ofPool.values()];
+  }
+
+  /** Rows that are not confirmed: of claims and releases under way, or left by one that was interrupted. */
+  unsettled(): Affinity[] {
+    this.#rows();
+    return [...this.#unsettled.values()];
   }
 
   get borrowed(): Set<string> {
@@ -79,13 +122,14 @@ export class HostMemory {
   /** Takes over how a row was moved. */
   moved(block: string, row: Affinity | "gone" | "moved_on"): void {
     if (row === "moved_on") return;
-    const known = this.#rows().get(block);
-    if (known !== undefined) this.#open.get(poolKey(known))?.delete(block);
+    const rows = this.#rows();
+    const known = rows.get(block);
+    if (known !== undefined) this.#leave(known);
     this.#full.delete(block);
-    if (row === "gone") this.#rows().delete(block);
+    if (row === "gone") rows.delete(block);
     else {
-      this.#rows().set(block, row);
-      this.#place(row);
+      rows.set(block, row);
+      this.#enter(row);
     }
   }
 
@@ -220,6 +264,6 @@ export class HostMemory {
   }
 }
 
-function poolKey({ pool, incarnation }: Affinity): string {
+function poolKey({ pool, incarnation }: OfPool): string {
   return `${pool} ${incarnation}`;
 }

@@ -48,7 +48,7 @@ export class HostSeats {
 
   /** Affinity rows of the family in every state: what caps count. */
   rows(): number {
-    return [...this.#host.memory.affinities.values()].filter(({ family }) => family === this.#family).length;
+    return this.#host.memory.countOf(this.#family);
   }
 
   /** When the first cooling address of the own blocks is free, as far as known. */
@@ -58,6 +58,6 @@ export class HostSeats {
 }
 
 /** Tells whether a row is of that incarnation of the pool. */
-export function isRowOf(row: Affinity, { definition }: CompiledPool): boolean {
+export function isRowOf(row: Pick<Affinity, "pool" | "incarnation">, { definition }: CompiledPool): boolean {
   return row.pool === definition.name && row.incarnation === definition.incarnation;
 }

@@ -195,11 +195,19 @@ export async function foreseeSurrender(host: HostContext, searcher: Searcher): P
 }
 
 function unselectedRows(host: HostContext, { policy, labels }: Pick<Searcher, "policy" | "labels">) {
-  return [...host.memory.affinities.values()].filter((row) => isUnselected(row, policy, labels));
+  const pools = host.memory.pools().filter((pool) => isUnselected(pool, policy, labels));
+  if (pools.length === 0) return [];
+  return [...host.memory.affinities.values()].filter((row) =>
+    pools.some(({ pool, incarnation }) => row.pool === pool && row.incarnation === incarnation),
+  );
 }
 
 /** Whether a row's pool is there, serves, and does not select the host. Nothing else gives a block up. */
-function isUnselected(row: Affinity, policy: CompiledPolicy, labels: Labels): boolean {
+function isUnselected(
+  row: Pick<Affinity, "pool" | "incarnation">,
+  policy: CompiledPolicy,
+  labels: Labels,
+): boolean {
   const pool = policy.pools.find((one) => isRowOf(row, one));
   return pool !== undefined && isOpen(pool) && !matches(pool.nodeSelector, labels);
 }
