@@ -159,8 +159,8 @@ export const REQUEST_FAULTS: Readonly<Record<string, Planted>> = {
   F27: {
     what: "a release by handle answers before a listed key is settled",
     file: "src/http/writing/release-by-handle.ts",
-    find: "if (open.length === 0 && changed === settled.length) return ok(outcomes);",
-    replace: "if (changed === settled.length) return ok(outcomes);",
+    find: "if (open.length === 0 && isSettled) return ok(outcomes);",
+    replace: "if (isSettled) return ok(outcomes);",
     by: /^I4/,
     directed: "releaseAfterHangUp",
   },
