@@ -45,12 +45,26 @@ function allocate(handle: string) {
 const names = (count: number, of = "many") => Array.from({ length: count }, (_, number) => `${of}-${number}`);
 
 /** Sends a request and never waits for its answer; returns how its client goes. */
-async function send(handle: string): Promise<() => void> {
+async function send(method: string, path: string, text = ""): Promise<() => void> {
   const headers = { "Content-Type": "application/json" };
-  const sent = request(`${service.url}/v1/allocations`, { method: "POST", headers, agent: false });
+  const sent = request(`${service.url}${path}`, { method, headers, agent: false });
   sent.on("error", () => undefined);
-  await new Promise<void>((done) => sent.end(JSON.stringify(body(handle)), done));
+  await new Promise<void>((done) => sent.end(text, done));
   return () => sent.destroy();
+}
+
+const sendAllocate = (handle: string) => send("POST", "/v1/allocations", JSON.stringify(body(handle)));
+const sendRelease = (handle: string) => send("DELETE", `/v1/handles/${host}.${handle}`);
+
+/** What arrives while the process stands is taken in within one turn. */
+async function inOneTurn(arrive: () => Promise<void>): Promise<void> {
+  process.kill(service.pid, "SIGSTOP");
+  try {
+    await arrive();
+    await new Promise((settle) => setTimeout(settle, 200));
+  } finally {
+    process.kill(service.pid, "SIGCONT");
+  }
 }
 
 /** The addresses that a handle holds. */
@@ -129,20 +143,57 @@ it("whoever sends for others breaks off: the others are answered", async () => {
   const before = (await sent())["host.allocateTogether"] ?? 0;
   await untilFaulty(client);
   await expect.poll(async () => (await sent())["host.allocate"]).toBeGreaterThanOrEqual(ALONE);
-  // What has arrived while the process stood is taken in within one turn.
-  process.kill(service.pid, "SIGSTOP");
-  const [breakOff, ...others] = [await send("gatherer"), await send("other-1"), await send("other-2")];
-  const told = [allocate("told-1"), allocate("told-2")];
-  await new Promise((settle) => setTimeout(settle, 200));
-  process.kill(service.pid, "SIGCONT");
+  const leave: (() => void)[] = [];
+  const told: ReturnType<typeof allocate>[] = [];
+  await inOneTurn(async () => {
+    for (const name of ["gatherer", "other-1", "other-2"]) leave.push(await sendAllocate(name));
+    told.push(allocate("told-1"), allocate("told-2"));
+  });
   await expect.poll(async () => (await sent())["host.allocateTogether"]).toBeGreaterThan(before);
-  breakOff?.();
-  for (const leave of others) leave();
+  for (const go of leave) go();
   expect((await Promise.all(told)).map(({ status }) => status)).toEqual([201, 201]);
   expect((await Promise.all(alone)).map(({ status }) => status)).toEqual(names(ALONE).map(() => 201));
   await untilQuiet(client);
   expect(await held("gatherer")).toHaveLength(1);
   await setFaults(client, []);
+});
+
+it("I4: whoever sends releases for others breaks off: the others are told of their own, and all are released", async () => {
+  const [alone, left, told] = [names(ALONE, "alone"), names(4, "left"), names(4, "told")];
+  const given = await Promise.all([...alone, ...left, ...told].map(allocate));
+  const addressOf = new Map(
+    given.map(({ body: { allocations } }) => [allocations?.[0]?.handle, allocations?.[0]?.address]),
+  );
+  await untilQuiet(client);
+  const release = (name: string) => client.send("DELETE", `/v1/handles/${host}.${name}`);
+  // Four go by themselves and stand; the look-up of the message stands, and what it leads to.
+  await setFaults(client, [
+    { method: "handleIndex.list", delayMs: 1_500, times: ALONE },
+    { method: "handleIndex.listMany", delayMs: 600, times: 9 },
+    { method: "block.releaseHandles", heldMs: 300, times: 9 },
+    { method: "handleIndex.settleMany", heldMs: 300, times: 9 },
+  ]);
+  const first = alone.map(release);
+  const sent = async (method: string) => (await counters(client)).sent[method] ?? 0;
+  const before = await sent("handleIndex.listMany");
+  await untilFaulty(client);
+  const leave: (() => void)[] = [];
+  const answers: ReturnType<typeof release>[] = [];
+  await inOneTurn(async () => {
+    for (const name of left) leave.push(await sendRelease(name));
+    answers.push(...told.map(release));
+  });
+  await expect.poll(() => sent("handleIndex.listMany")).toBeGreaterThan(before);
+  for (const go of leave) go();
+  for (const [place, { status, body: said }] of (await Promise.all(answers)).entries()) {
+    expect(status).toBe(200);
+    const address = addressOf.get(`${host}.${told[place]}`);
+    expect(said.results?.map((one) => one.address)).toEqual([address]);
+  }
+  expect((await Promise.all(first)).map(({ status }) => status)).toEqual(alone.map(() => 200));
+  await setFaults(client, []);
+  await untilQuiet(client);
+  for (const name of [...alone, ...left, ...told]) expect(await held(name)).toEqual([]);
 });
 
 it("I13: the Host ends with a message under way: each outcome is not known, each key gives one address", async () => {

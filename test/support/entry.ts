@@ -73,6 +73,7 @@ function testRuntime(env: TestEnv): Runtime {
     now,
     sleep: base.sleep,
     timeoutMs: settings.untilMs + settings.skewMs,
+    ...(base.keep === undefined ? {} : { keep: base.keep }),
   });
   const cluster = clusterSourceOf(env, { now, sleep: base.sleep });
   return { ...base, settings, now, ports, policy, ...(cluster === undefined ? {} : { cluster }) };
