@@ -174,11 +174,14 @@ export interface ReleaseHandleRequest {
   readonly onlyHost?: string;
 }
 
+/** Without what its owners are: a message of many of them would be too large for one answer. */
+export type ReleasedRecord = Omit<AddressRecord, "attributes" | "alternateAttributes">;
+
 export interface KeyRelease {
   readonly key: string;
   /** `released`: the key holds nothing here any more. `kept`: outside the caller's reach. */
   readonly outcome: "released" | "absent" | "not_final" | "kept";
-  readonly records: readonly AddressRecord[];
+  readonly records: readonly ReleasedRecord[];
 }
 
 export interface ReleaseHandleAnswer {

@@ -13,6 +13,7 @@ import type {
   HoldsAnswer,
   HoldsRequest,
   KeyRelease,
+  ReleasedRecord,
   ReleaseHandleRequest,
 } from "./block-messages.ts";
 import { containsAddress, ordinalOf } from "./cidr.ts";
@@ -72,14 +73,18 @@ function endTogether(
   draft: BlockDraft,
   rows: readonly OrdinalRow[],
   cooldownMs: number,
-): ReadonlyMap<number, AddressRecord> {
-  const records = new Map<number, AddressRecord>();
+): ReadonlyMap<number, ReleasedRecord> {
+  const records = new Map<number, ReleasedRecord>();
   for (const row of rows.toSorted((one, other) => one.ordinal - other.ordinal)) {
     if (records.has(row.ordinal)) continue;
     const record = recordOf(draft, end(draft, row), cooldownMs);
-    if (record !== undefined) records.set(row.ordinal, record);
+    if (record !== undefined) records.set(row.ordinal, withoutAttributes(record));
   }
   return records;
+}
+
+function withoutAttributes({ attributes: _active, alternateAttributes: _other, ...rest }: AddressRecord) {
+  return rest satisfies ReleasedRecord;
 }
 
 function isInReach(row: OrdinalRow, onlyHost: string | undefined): boolean {

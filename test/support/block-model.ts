@@ -249,7 +249,10 @@ export class BlockModel {
     });
     for (const slot of this.slots) if (asked.some(({ mine }) => mine.includes(slot))) this.#end(slot);
     return asked.map(({ key, finalAfter, mine, isKept }, place) => {
-      const records = mine.map((slot) => this.record(slot, cooldownMs));
+      const records = mine.map((slot) => {
+        const { attributes: _one, alternateAttributes: _other, ...record } = this.record(slot, cooldownMs);
+        return record;
+      });
       if (isKept) return { key, outcome: "kept", records };
       const isOver = mine.length > 0 || this.#isSpent(handle, key, saysSpent[place] === true);
       if (isOver) return { key, outcome: "released", records };
