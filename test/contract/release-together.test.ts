@@ -24,6 +24,10 @@ class Stage {
   /** Methods that fail, with what, as often as said. */
   readonly failures: Record<string, { readonly error: unknown; times: number }> = {};
   readonly settled: SettleItem[] = [];
+  /** Rows that move on before they are settled, as often as said. */
+  movedOn = 0;
+  /** How far each caller may reach, as the blocks were told. */
+  readonly reaches: string[] = [];
   /** What the next keys come to; then all are released. */
   readonly outcomes: KeyRelease["outcome"][] = [];
   endSlow: () => void = () => undefined;
@@ -73,6 +77,12 @@ class Stage {
     return handles.map((handle) => releaseByHandle(this.call, policy, handle));
   }
 
+  /** The same by the agent of a host. */
+  releaseAs(host: string, handle: string) {
+    const principal = { ...this.call.principal, role: "agent", host } as const;
+    return releaseByHandle({ ...this.call, principal }, policy, handle);
+  }
+
   #note(method: string, ...of: string[]): void {
     this.asked.push([method, ...of].join(" "));
     const failure = this.failures[method];
@@ -88,11 +98,16 @@ class Stage {
   }
 
   #settle(items: readonly SettleItem[]): number {
+    if (this.movedOn > 0) {
+      this.movedOn -= 1;
+      return items.length - 1;
+    }
     this.settled.push(...items);
     return items.length;
   }
 
-  #release({ block, handle, keys }: ReleaseHandleRequest) {
+  #release({ block, handle, keys, onlyHost = "all" }: ReleaseHandleRequest) {
+    this.reaches.push(`${handle} ${onlyHost}`);
     const address = block.replace(/0\/26$/, "1");
     const record = { address, handle, releasedAt: NOW, sequenceNumber: 1 };
     return {
@@ -154,6 +169,62 @@ describe("released at the same time", () => {
       "listMany a b",
       "releaseHandles a b",
       "settleMany a b",
+    ]);
+  });
+});
+
+describe("whoever rides with whom", () => {
+  it("each is released within the reach of its own caller, whoever sends the message", async () => {
+    const stage = stageWith({ a: [ONE], b: [ONE], c: [ONE] });
+    await Promise.all([
+      ...stage.release("a"),
+      stage.releaseAs("node-1", "b"),
+      stage.releaseAs("node-2", "c"),
+    ]);
+    await Promise.all([stage.releaseAs("node-1", "a"), ...stage.release("b")]);
+    expect(stage.asked.filter((one) => one.startsWith("listMany"))).toEqual([
+      "listMany a b c",
+      "listMany a b",
+    ]);
+    expect(stage.reaches).toEqual(["a all", "b node-1", "c node-2"]);
+  });
+
+  it("what is another host's stays listed, beside what the same message releases for others", async () => {
+    const stage = stageWith({ a: [ONE], b: [ONE] });
+    stage.outcomes.push("kept", "released");
+    await Promise.all([stage.releaseAs("node-1", "a"), ...stage.release("b")]);
+    expect(stage.settled.map(({ handle }) => handle)).toEqual(["b"]);
+  });
+
+  it("a handle that two release in one message is asked for by both, each as far as it may", async () => {
+    const stage = stageWith({ a: [ONE] });
+    stage.outcomes.push("kept", "released");
+    const [agent, admin] = await Promise.all([stage.releaseAs("node-1", "a"), ...stage.release("a")]);
+    expect([agent?.ok, admin?.ok]).toEqual([true, true]);
+    expect(stage.reaches).toEqual(["a node-1", "a all"]);
+    expect(stage.settled).toHaveLength(1);
+  });
+
+  it("a row that has moved on since it was listed is looked up again; the others are done", async () => {
+    const stage = stageWith({ a: [ONE], b: [TWO] });
+    stage.movedOn = 1;
+    expect(await Promise.all(stage.release("a", "b"))).toMatchObject([{ ok: true }, { ok: true }]);
+    expect(stage.asked).toEqual([
+      "listMany a b",
+      "releaseHandles a",
+      "releaseHandles b",
+      "settleMany a b",
+      "listMany a",
+      "releaseHandles a",
+      "settleMany a",
+    ]);
+  });
+
+  it("one whose row always moves on is not said to be released", async () => {
+    const stage = stageWith({ a: [ONE] });
+    stage.movedOn = 9;
+    expect(await Promise.all(stage.release("a"))).toMatchObject([
+      { ok: false, error: { code: "in_progress" } },
     ]);
   });
 });
