@@ -6,16 +6,17 @@
 import type { AffinityEvent } from "../src/core/affinity.ts";
 import type { BlockCounts } from "../src/core/allocation.ts";
 import { RECLAIM_CANDIDATES_MAX } from "../src/core/limits.ts";
-import { reservedPositions } from "../src/core/placement.ts";
 import type { CompiledPool } from "../src/core/policy.ts";
 import type { CallOutcome } from "../src/platform/call.ts";
 import type { ClaimAnswer } from "../src/rpc/block.ts";
 import type { HostReservation, ReleaseBlockAnswer } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
-import type { PoolTarget } from "../src/rpc/pool.ts";
+import type { BlockOffer, PoolTarget } from "../src/rpc/pool.ts";
 import { HostAhead } from "./host-ahead.ts";
 import { again, cidrOf, type HostContext, once, poolTarget, untilOf } from "./host-context.ts";
+import { HostOffers } from "./host-offers.ts";
 import { HostSurrender } from "./host-surrender.ts";
+import { firstOf, meeting } from "./meeting.ts";
 import {
   type Affinity,
   countAffinities,
@@ -36,6 +37,8 @@ export interface ClaimWish {
   readonly deadlineAt?: number;
   /** Nobody waits for it: it takes no block from another owner. */
   readonly isAhead?: true;
+  /** Blocks that are wanted beside the first, where there are plenty. */
+  readonly more?: number;
   /** It came to its block too late once. */
   readonly isLate?: true;
 }
@@ -53,14 +56,19 @@ type Target = Omit<Affinity, "state" | "claimedAt">;
 
 /** Rounds of one claim: lost races and reclaims. Why: a claim must end. */
 const ROUNDS_MAX = 8;
+/** How long blocks of one claim wait for each other, ms: their rows are confirmed in one commit. */
+const PATIENCE_MS = 50;
 
 export class HostAffinities {
   readonly #host: HostContext;
   readonly #enrol: () => Promise<boolean>;
+  readonly #offers: HostOffers;
   /** One claim per pool and one recovery per block at a time; who comes later waits for it. */
   readonly #running = new Map<string, Promise<ClaimResult>>();
   /** Claims under way by block: their rows are no leftovers. */
   readonly #claiming = new Map<string, Promise<ClaimResult | "lost">>();
+  /** Of these the blocks that nobody waits for yet. */
+  readonly #claimingAhead = new Set<string>();
   /** What becomes of the blocks of pools that do not select the host. */
   readonly surrender: HostSurrender;
   /** Blocks that a burst will need next. */
@@ -70,6 +78,7 @@ export class HostAffinities {
   constructor(host: HostContext, enrol: () => Promise<boolean>) {
     this.#host = host;
     this.#enrol = enrol;
+    this.#offers = new HostOffers(host);
     this.surrender = new HostSurrender(host, this);
     this.ahead = new HostAhead(host, this);
   }
@@ -82,6 +91,11 @@ export class HostAffinities {
   /** Whether this instance claims or recovers the block just now. */
   isUnderWay(block: string): boolean {
     return this.#claiming.has(block) || this.#running.has(`block ${block}`);
+  }
+
+  /** Whether the block is being claimed ahead just now: who needs one takes the first of those that comes. */
+  isAhead(block: string): boolean {
+    return this.#claimingAhead.has(block);
   }
 
   /** Gets one more block of a pool for the owner; requests at the same time share the outcome. */
@@ -204,11 +218,7 @@ export class HostAffinities {
     const young: { block: string; owner: string }[] = [];
     let isHeard = true;
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
-      const known = this.#known(target);
-      const excluded = reservedPositions(wish.leased.policy, wish.pool);
-      const policyVersion = wish.leased.policy.version;
-      const question = { ...target, owner: wish.owner, known, excluded, tried, policyVersion };
-      const offer = await once(this.#host, () => this.#poolPort(target).claim(question));
+      const offer = await this.#offers.ask(wish, target, tried);
       if (offer.kind !== "answered") return { kind: "unsettled", where: "pool" };
       if (offer.value.kind === "terminating") return { kind: "terminating" };
       if (offer.value.kind === "none") break;
@@ -222,7 +232,7 @@ export class HostAffinities {
         if (said === "unsettled") isHeard = false;
         continue;
       }
-      const claimed = await this.#claimAt(wish, target, block, epoch);
+      const claimed = await this.#claimAll(wish, target, [{ block, epoch }, ...(offer.value.more ?? [])]);
       if (claimed !== "lost") return claimed;
     }
     // Whether there is a block to be had is not known, as long as an owner has not answered.
@@ -252,7 +262,10 @@ export class HostAffinities {
     const before = this.#host.memory.affinities.get(block);
     const question = { ...target, owner: wish.owner, block };
     const fresh = await once(this.#host, () => this.#poolPort(target).fresh(question));
-    if (fresh.kind !== "answered") return { kind: "unsettled", where: "pool" };
+    if (fresh.kind !== "answered") {
+      this.#offers.lost(target);
+      return { kind: "unsettled", where: "pool" };
+    }
     if (fresh.value.kind === "other") {
       if (before !== undefined) this.forget(before);
       return { kind: "other", owner: fresh.value.owner };
@@ -269,17 +282,40 @@ export class HostAffinities {
     return claimed === "lost" ? { kind: "none" } : claimed;
   }
 
+  /** Claims what was offered, side by side; whoever waits takes the first that has become the owner's. */
+  async #claimAll(
+    wish: ClaimWish,
+    target: PoolTarget,
+    offers: readonly BlockOffer[],
+  ): Promise<ClaimResult | "lost"> {
+    const meet = meeting(this.#host.runtime, offers.length, PATIENCE_MS);
+    const claims = offers.map(({ block, epoch }) => this.#claimAt(wish, target, block, epoch, meet));
+    const claimed = await firstOf(claims, (end) => end !== "lost" && end.kind === "claimed");
+    return claimed ?? (await claims[0]) ?? "lost";
+  }
+
   async #claimAt(
     wish: ClaimWish,
     target: PoolTarget,
     block: string,
     epoch: number,
+    meet?: () => Promise<void>,
   ): Promise<ClaimResult | "lost"> {
-    const claim = this.#stepsOfClaim(wish, target, block, epoch);
+    const claim = this.#stepsOfClaim(wish, target, block, epoch, meet);
     this.#claiming.set(block, claim);
-    return await claim.finally(() => {
-      if (this.#claiming.get(block) === claim) this.#claiming.delete(block);
-    });
+    if (wish.isAhead === true) this.#claimingAhead.add(block);
+    let isOwn = false;
+    try {
+      const claimed = await claim;
+      isOwn = claimed !== "lost" && claimed.kind === "claimed";
+      return claimed;
+    } finally {
+      if (!isOwn) this.#offers.lost(target);
+      if (this.#claiming.get(block) === claim) {
+        this.#claiming.delete(block);
+        this.#claimingAhead.delete(block);
+      }
+    }
   }
 
   /** Row pending, block asked once with this epoch, row confirmed. */
@@ -288,6 +324,7 @@ export class HostAffinities {
     target: PoolTarget,
     block: string,
     epoch: number,
+    meet?: () => Promise<void>,
   ): Promise<ClaimResult | "lost"> {
     if (!(await this.#enrol())) return { kind: "unsettled", where: "host" };
     const row = rowOf(target, block, epoch);
@@ -300,6 +337,7 @@ export class HostAffinities {
     // The row stays as it is: the removal gives its block back.
     if (begun === "removing") return { kind: "none" };
     const answer = await this.#askBlock(wish, target, block, epoch);
+    await meet?.();
     if (answer.kind !== "answered") return { kind: "unsettled", where: "block" };
     const said = answer.value;
     if (said.kind === "late") return await this.#claimLate(wish, target, block);
@@ -401,15 +439,9 @@ export class HostAffinities {
       return moveAffinity(store, target, event, runtime.now());
     });
     memory.moved(block, moved);
+    if (moved === "gone") this.#offers.lost(row);
     if (moved !== "moved_on") this.#moves += 1;
     return moved;
-  }
-
-  #known({ pool, incarnation }: PoolTarget): string[] {
-    const rows = [...this.#host.memory.affinities.values()];
-    return rows
-      .filter((row) => row.pool === pool && row.incarnation === incarnation)
-      .map(({ block }) => block);
   }
 
   async #single(name: string, run: () => Promise<ClaimResult>): Promise<ClaimResult> {

@@ -2,6 +2,7 @@
  * Claims a block just before it is needed: a burst of requests then never waits for a claim, which costs as
  * much as dozens of allocations. May import: core, rpc, platform. Rule: never takes a block from anybody.
  */
+import { size } from "../src/core/cidr.ts";
 import type { CompiledPool } from "../src/core/policy.ts";
 import type { ClaimWish, HostAffinities } from "./host-affinities.ts";
 import type { HostContext } from "./host-context.ts";
@@ -32,8 +33,8 @@ export class HostAhead {
   }
 
   /**
-   * Notes addresses that were taken from own blocks of a pool, and claims the next block when those that are
-   * left would be gone, at this pace, before a claim is done.
+   * Notes addresses that were taken from own blocks of a pool, and claims the next block, or the next few,
+   * when those that are left would be gone, at this pace, before a claim is done.
    */
   served(wish: () => ClaimWish | undefined, pool: CompiledPool, taken: number): void {
     const { runtime, memory } = this.#host;
@@ -42,10 +43,14 @@ export class HostAhead {
     const now = runtime.now();
     const pace = this.#pace(pool, taken, now);
     const expected = (pace.recent / MEMORY_MS) * claimAheadMs;
-    if (expected < EXPECTED_MIN || memory.room(pool.definition, now) >= expected) return;
+    const room = memory.room(pool.definition, now);
+    if (expected < EXPECTED_MIN || room >= expected) return;
     if (now < pace.pausedUntil || this.#affinities.isClaiming(pool)) return;
     const asked = wish();
-    if (asked !== undefined) void this.#claim(asked, pace);
+    if (asked === undefined) return;
+    // So many at once that the next claim comes after as long again: what blocks cost together is shared.
+    const blocks = Math.ceil((2 * expected - room) / addressesOf(pool));
+    void this.#claim({ ...asked, more: blocks - 1 }, pace);
   }
 
   /** Whatever comes of it, the request that needs a block claims it itself. */
@@ -62,4 +67,9 @@ export class HostAhead {
     this.#paces.set(name, pace);
     return pace;
   }
+}
+
+/** How many addresses a block of the pool has. */
+function addressesOf({ cidr, definition }: CompiledPool): number {
+  return Number(size({ ...cidr, prefix: definition.blockSize }));
 }

@@ -21,6 +21,12 @@ interface Parts {
   readonly looks: HostLooks;
 }
 
+/** What a search does with a block that was claimed, and with other own ones that have got room meanwhile. */
+interface Visits {
+  readonly visit: (seat: Seat) => Promise<Step>;
+  readonly visitOthers: () => Promise<Step>;
+}
+
 /** How the claims of a search ended. */
 export interface ClaimsEnd {
   readonly step: Step;
@@ -53,7 +59,7 @@ export class HostClaims {
   async run(
     leased: LeasedPolicy,
     pools: readonly CompiledPool[],
-    visit: (seat: Seat) => Promise<Step>,
+    { visit, visitOthers }: Visits,
     met: (considered: Considered) => void,
   ): Promise<ClaimsEnd> {
     const { policy } = leased;
@@ -75,8 +81,12 @@ export class HostClaims {
         if (claimed.kind === "none") this.#withoutBlock(policy, pool, claimed.young, met);
         if (claimed.kind !== "claimed") break;
         const seat: Seat = { pool, block: claimed.block, isOwn: true };
-        // Shared with others: those who came first have filled it.
-        if (claimed.counts.available > 0 && !this.#seats.mayHaveRoom(seat)) continue;
+        // Shared with others: those who came first have filled it. Some were claimed with it, perhaps.
+        if (claimed.counts.available > 0 && !this.#seats.mayHaveRoom(seat)) {
+          const step = await visitOthers();
+          if (step !== "go_on") return { step, capReached: false };
+          continue;
+        }
         const before = this.#attempt.missing;
         const step = await visit(seat);
         if (step !== "go_on") return { step, capReached: false };
@@ -112,9 +122,11 @@ export class HostClaims {
   /** Rows that an interrupted claim or release left behind; those of pools that have gone too: caps count them. */
   async recoverRows(leased: LeasedPolicy, pools: readonly CompiledPool[]): Promise<void> {
     const isOver = (row: Affinity) => !leased.policy.pools.some((pool) => isRowOf(row, pool));
-    const left = [...this.#host.memory.affinities.values()].filter(
-      (row) => row.state !== "confirmed" && (pools.some((pool) => isRowOf(row, pool)) || isOver(row)),
-    );
+    const left = this.#host.memory.unsettled().filter((row) => {
+      return (
+        (pools.some((pool) => isRowOf(row, pool)) || isOver(row)) && !this.#affinities.isAhead(row.block)
+      );
+    });
     await Promise.all(left.map((row) => this.#affinities.recover(row, this.#request.host, leased)));
   }
 

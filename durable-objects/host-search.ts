@@ -174,7 +174,10 @@ export class HostSearch {
     const heard = await this.#visitRoomy(pools, policy);
     if (heard !== "go_on") return finish(heard);
     const visit = (seat: Seat) => this.#visit(seat, policy);
-    const claims = await this.#claims.run(leased, pools, visit, (one) => this.#blocks.push(one));
+    const visitOthers = () => this.#visitRoomy(pools, policy);
+    const claims = await this.#claims.run(leased, pools, { visit, visitOthers }, (one) =>
+      this.#blocks.push(one),
+    );
     if (claims.step !== "go_on") return finish(claims.step);
     if (claims.isUnheard === true) this.#unheard = "host";
     const askedAll = await this.#askOwn(pools, policy);

@@ -7,11 +7,13 @@ import { type BlockGrid, blockAt, blockGrid, positionOf, rangeAt } from "../src/
 import { nextEpoch } from "../src/core/epoch.ts";
 import { firstFree, returning, taking } from "../src/core/extents.ts";
 import { invariant } from "../src/core/invariant.ts";
-import { type ClaimWish, isLikelyClaimable, planClaims } from "../src/core/pool-claim.ts";
+import { BLOCKS_PER_CLAIM_MAX } from "../src/core/limits.ts";
+import { type ClaimWish, isLikelyClaimable, moreFree, planClaims } from "../src/core/pool-claim.ts";
 import { lastFreeAt } from "../src/core/pool-drain.ts";
 import { poolUsage } from "../src/core/pool-usage.ts";
 import { borrowedOrdinals } from "../src/core/routes.ts";
 import type {
+  BlockOffer,
   BlockReport,
   DirectoryEntry,
   PoolClaimAnswer,
@@ -73,8 +75,8 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
       const choice = this.#memory.choose(this.#wish(request, event.grid), event.grid.positions, event.now);
       if (choice.kind === "none") return { kind: "none" };
       if (choice.kind === "free") {
-        this.#rows.changeExtents(taking(this.#rows, choice.position));
-        return this.#claimed(pool, choice.position, request.owner, event, undefined);
+        const claimed = this.#takeFree(pool, choice.position, request.owner, event);
+        return { ...claimed, inStep: true, more: this.#takeMore(request, event) };
       }
       const { position, owner } = choice.block;
       const row = this.#rows.block(position);
@@ -323,13 +325,31 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
   }
 
   #wish(request: PoolClaimRequest, grid: BlockGrid): ClaimWish {
-    const { owner, excluded } = request;
-    return {
-      owner,
-      excluded,
-      known: positionsOf(grid, request.known),
-      tried: positionsOf(grid, request.tried),
-    };
+    const { owner, excluded, inStep } = request;
+    const tried = positionsOf(grid, request.tried);
+    if (inStep === true) return { owner, excluded, tried };
+    return { owner, excluded, tried, known: positionsOf(grid, request.known) };
+  }
+
+  /** Issues a block out of the free space. */
+  #takeFree(pool: PoolRow, position: bigint, owner: string, event: Event) {
+    this.#rows.changeExtents(taking(this.#rows, position));
+    return this.#claimed(pool, position, owner, event, undefined);
+  }
+
+  /** Issues further free blocks, each at its own epoch, as far as they are asked for and plenty. */
+  #takeMore(request: PoolClaimRequest, event: Event): BlockOffer[] {
+    const wish = this.#wish(request, event.grid);
+    const limit = Math.min(request.more ?? 0, BLOCKS_PER_CLAIM_MAX - 1);
+    const taken: BlockOffer[] = [];
+    while (taken.length < limit) {
+      const position = moreFree(this.#rows, event.grid.positions, wish);
+      const pool = this.#rows.pool();
+      if (position === undefined || pool === undefined) break;
+      const { block, epoch } = this.#takeFree(pool, position, request.owner, event);
+      taken.push({ block, epoch });
+    }
+    return taken;
   }
 
   /**

@@ -10,8 +10,8 @@ import type { DirectoryBlock, PoolDirectory } from "./pool-directory.ts";
 /** What a claim asks for, by positions. */
 export interface ClaimWish {
   readonly owner: string;
-  /** Blocks for which the owner has a row. */
-  readonly known: ReadonlySet<bigint>;
+  /** Blocks for which the owner has a row; absent: it knows all that are its own. */
+  readonly known?: ReadonlySet<bigint>;
   readonly tried: ReadonlySet<bigint>;
   readonly excluded: ExcludedPositions;
 }
@@ -32,15 +32,38 @@ export function chooseBlock(
   wish: ClaimWish,
   now: number,
 ): ClaimChoice {
-  for (const block of directory.ownedBy(wish.owner)) {
-    const isKnown = wish.known.has(block.position);
-    if (!isKnown && excludedAt(wish.excluded, block.position) === undefined) return { kind: "own", block };
-  }
+  for (const block of unknownOf(directory, wish)) return { kind: "own", block };
   const start = startPosition(wish.owner, positions);
   const position = firstFree(extents, positions, start, wish.excluded);
   if (position !== undefined) return { kind: "free", position };
   const block = directory.reclaimCandidate(wish.owner, wish.tried, wish.excluded, now);
   return block === undefined ? { kind: "none" } : { kind: "reclaim", block };
+}
+
+/** Blocks that the free stretch keeps at least where a claim takes more than one. Why: the last ones are for all. */
+const PLENTY = 64n;
+
+/**
+ * The free block that a claim takes beside the one before it; none where free blocks are scarce.
+ * Invariant: the one that the next claim would be given.
+ */
+export function moreFree(extents: ExtentSource, positions: bigint, wish: ClaimWish): bigint | undefined {
+  const start = startPosition(wish.owner, positions);
+  const position = firstFree(extents, positions, start, wish.excluded);
+  if (position === undefined) return undefined;
+  const stretch = extents.endingFrom(position);
+  return stretch !== undefined && stretch.last - position >= PLENTY ? position : undefined;
+}
+
+/** The owner's blocks that it does not know, since an answer of the Pool was lost. */
+function* unknownOf(
+  directory: PoolDirectory,
+  { owner, known, excluded }: ClaimWish,
+): Iterable<DirectoryBlock> {
+  if (known === undefined) return;
+  for (const block of directory.ownedBy(owner)) {
+    if (!known.has(block.position) && excludedAt(excluded, block.position) === undefined) yield block;
+  }
 }
 
 /**
@@ -72,10 +95,7 @@ export function planClaims(
   now: number,
 ): PlannedBlock[] {
   const planned: PlannedBlock[] = [];
-  for (const { position } of directory.ownedBy(wish.owner)) {
-    const isOffered = !wish.known.has(position) && excludedAt(wish.excluded, position) === undefined;
-    if (isOffered) planned.push({ kind: "own", position });
-  }
+  for (const { position } of unknownOf(directory, wish)) planned.push({ kind: "own", position });
   const start = startPosition(wish.owner, positions);
   let barred = wish.excluded;
   while (planned.length < limit) {

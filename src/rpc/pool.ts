@@ -15,8 +15,12 @@ export interface PoolTarget {
 
 export interface PoolClaimRequest extends PoolTarget {
   readonly owner: string;
-  /** Blocks of this pool for which the owner has a row, in whatever state. */
+  /** Blocks of this pool for which the owner has a row, in whatever state; with `inStep` none is named. */
   readonly known: readonly string[];
+  /** This Pool has said so, and the owner has got all that it was offered since. */
+  readonly inStep?: boolean;
+  /** Free blocks that the owner would take beside the first. */
+  readonly more?: number;
   /** Positions (block numbers) that are wholly reserved: never offered. Inclusive, ascending. */
   readonly excluded: readonly (readonly [first: bigint, last: bigint])[];
   /** Blocks already tried for reclaim by this request. */
@@ -25,8 +29,19 @@ export interface PoolClaimRequest extends PoolTarget {
   readonly policyVersion?: number;
 }
 
+export interface BlockOffer {
+  readonly block: string;
+  readonly epoch: number;
+}
+
 export type PoolClaimAnswer =
-  | { readonly kind: "claim"; readonly block: string; readonly epoch: number }
+  | (BlockOffer & {
+      readonly kind: "claim";
+      /** Further free blocks, where they were asked for and are plenty. */
+      readonly more?: readonly BlockOffer[];
+      /** With these the owner knows all blocks that are its own in this Pool's directory. */
+      readonly inStep?: boolean;
+    })
   /** Ask that owner's Host to release this empty block with this epoch, then ask again. */
   | { readonly kind: "reclaim"; readonly block: string; readonly owner: string; readonly epoch: number }
   | { readonly kind: "none" }

@@ -210,3 +210,87 @@ test("blocks that fill quickly are told of together: a report for each claim, an
   expect(claims).toBeGreaterThanOrEqual(16);
   expect(calls["HostObject>PoolObject.report"] ?? 0).toBeLessThanOrEqual(claims * 1.5);
 });
+
+describe("a fast burst", () => {
+  const WIDE = { default: { cidr: "10.0.0.0/20", blockSize: 30 } };
+  const many = { strictAffinity: true, maxBlocksPerHost: 1_000 };
+  const claimsOf = (calls: Readonly<Record<string, number>>) => ({
+    offers: calls["HostObject>PoolObject.claim"] ?? 0,
+    claims: calls["HostObject>BlockObject.claim"] ?? 0,
+  });
+  const burst = async (count: number, options: SceneOptions = {}) => {
+    await open({ pools: WIDE, config: many, ...options });
+    await oneByOne("a", 8, 1);
+    const mark = scene.world.counters.read();
+    for (let n = 0; n < count; n += 1) {
+      expect((await scene.world.during(scene.allocate("a", { handle: `burst-${n}` }))).kind).toBe("ok");
+    }
+    await scene.world.advance(5_000);
+    return claimsOf(scene.world.counters.since(mark).calls);
+  };
+  /** Blocks that the Pool calls the host's. */
+  const listed = async (): Promise<string[]> => {
+    const { ports } = scene.deployed;
+    const { rows } = await scene.world.during(ports.host("a").affinities({ host: "a" }));
+    const [{ pool = "", incarnation = 0 } = {}] = rows;
+    const target = { pool, incarnation, cidr: WIDE.default.cidr, blockSize: WIDE.default.blockSize };
+    const question = { ...target, owner: "a", limit: 1_000 };
+    const { entries } = await scene.world.during(ports.pool(pool, incarnation).list(question));
+    return entries.map(({ block, confirmed }) => `${block} ${confirmed ? "confirmed" : ""}`).sort();
+  };
+
+  test("asks the Pool once for several blocks, up to four", async () => {
+    const { offers, claims } = await burst(80);
+    expect(claims / offers).toBeGreaterThan(2);
+    expect(claims / offers).toBeLessThanOrEqual(4);
+    expect(await rowsOf("a")).toEqual(await listed());
+  });
+
+  test("takes one at a time where free blocks are scarce", async () => {
+    const { offers, claims } = await burst(80, {
+      pools: { default: { cidr: "10.0.0.0/24", blockSize: 30 } },
+    });
+    expect(claims).toBe(offers);
+  });
+
+  test("I10: takes no more blocks at once than the cap leaves", async () => {
+    const { claims } = await burst(16, { config: { ...many, maxBlocksPerHost: 6 } });
+    expect(claims).toBeLessThanOrEqual(4);
+    expect(await rowsOf("a")).toHaveLength(6);
+    expect(await listed()).toHaveLength(6);
+  });
+
+  test.each([
+    ["question to a block", { method: "claim", toClass: "BlockObject" }],
+    ["answer of a block", { method: "claim", fromClass: "BlockObject" }],
+    ["answer of the Pool", { method: "claim", fromClass: "PoolObject" }],
+  ] as const)(
+    "I6: whose %s is lost has its blocks in the end, and the Pool lists no other",
+    async (_which, lost) => {
+      await burst(40);
+      scene.world.drop(lost);
+      const asked = Array.from({ length: 40 }, (_, n) => scene.allocate("a", { handle: `lossy-${n}` }));
+      await scene.world.during(Promise.all(asked));
+      await scene.world.advance(5_000);
+      await oneByOne("a", 40, 1);
+      await scene.world.advance(10_000);
+      const rows = await rowsOf("a");
+      for (const row of rows) expect(row).toMatch("confirmed");
+      expect(await listed()).toEqual(rows);
+    },
+  );
+
+  test("does not wait for the one block of several that hangs", async () => {
+    await burst(40);
+    scene.world.delay({ method: "claim", kind: "request", toClass: "BlockObject" }, 1_000, 1);
+    let served = 0;
+    for (let n = 0; n < 24; n += 1) {
+      void scene.allocate("a", { handle: `more-${n}` }).then(({ kind }) => {
+        if (kind === "ok") served += 1;
+      });
+      await scene.world.advance(7);
+    }
+    await scene.world.advance(200);
+    expect(served).toBe(24);
+  });
+});

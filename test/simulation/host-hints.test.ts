@@ -93,3 +93,48 @@ test("when a reservation has gone, the own block that it filled is asked before 
   await scene.world.during(cluster().deleteReservation({ name: "half", by: "test" }));
   expect(await costOf("again here")).toMatchObject({ block, claims: 0 });
 });
+
+/** The blocks that the Pool calls the host's, and those of the host's own rows. */
+async function ownedByBoth() {
+  const { ports } = scene.deployed;
+  const { rows } = await scene.world.during(ports.host("a").affinities({ host: "a" }));
+  const [{ pool = "", incarnation = 0 } = {}] = rows;
+  const target = { pool, incarnation, cidr: "10.0.0.0/23", blockSize: 30 };
+  const question = { ...target, owner: "a", limit: 1_000 };
+  const { entries } = await scene.world.during(ports.pool(pool, incarnation).list(question));
+  return { rows: rows.map(({ block }) => block).sort(), entries: entries.map(({ block }) => block).sort() };
+}
+
+test("a claim names the blocks of its host only after one whose end is not known, and now and then", async () => {
+  await full(1);
+  const named: number[] = [];
+  for (let n = 0; n < 70; n += 1) {
+    const claim = scene.world.hold({ method: "claim", toClass: "PoolObject", kind: "request" });
+    const asked = scene.allocate("a", { handle: `next-${n}`, v4: 4 });
+    await scene.world.advance(50);
+    const [message] = claim.messages;
+    named.push((message?.args[0] as { known: string[] } | undefined)?.known.length ?? -1);
+    claim.release();
+    await scene.world.during(asked);
+  }
+  expect(named.filter((count) => count > 0)).toEqual([64]);
+  expect(named.slice(0, 10)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+});
+
+test.each([
+  ["question to the Pool", { method: "claim", toClass: "PoolObject" }],
+  ["answer of the Pool", { method: "claim", fromClass: "PoolObject" }],
+  ["question to the block", { method: "claim", toClass: "BlockObject" }],
+  ["answer of the block", { method: "claim", fromClass: "BlockObject" }],
+] as const)(
+  "I6: a claim whose %s is lost leaves no block that only the Pool calls the host's",
+  async (_which, lost) => {
+    await full(3);
+    scene.world.drop(lost);
+    expect((await scene.world.during(scene.allocate("a", { handle: "lost" }))).kind).not.toBe("ok");
+    await allocate("next");
+    const { rows, entries } = await ownedByBoth();
+    expect(rows).toHaveLength(4);
+    expect(entries).toEqual(rows);
+  },
+);

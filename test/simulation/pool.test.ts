@@ -1,5 +1,6 @@
 /** The Pool on the simulated platform: epochs, fencing, repeats, evictions, two instances. */
 import { describe, expect, test } from "vitest";
+import type { PoolClaimAnswer } from "../../src/rpc/pool.ts";
 import { noteCases } from "../support/cases.ts";
 import { range, seeds } from "../support/seeds.ts";
 import { Random } from "../support/simulation/random.ts";
@@ -65,6 +66,50 @@ describe("claim", () => {
     expect((await rows()) - before).toBe(3);
     await claim("a");
     expect((await rows()) - before).toBe(5);
+  });
+});
+
+/** All blocks of an answer. */
+function offersOf(answer: PoolClaimAnswer) {
+  return answer.kind === "claim" ? [answer, ...(answer.more ?? [])] : [];
+}
+
+describe("a claim of several blocks", () => {
+  test("F9: gives up to four, each with a fresh stored epoch, in one commit", async () => {
+    const { claim, counters, entry } = poolWorld({ cidr: "10.0.0.0/16" });
+    await claim("a");
+    const before = (await counters()).commits;
+    const all = offersOf(await claim("b", { more: 9 }));
+    expect((await counters()).commits - before).toBe(1);
+    expect(new Set(all.map(({ block }) => block)).size).toBe(4);
+    expect(all.map(({ epoch }) => epoch)).toEqual([2, 3, 4, 5]);
+    for (const { block, epoch } of all) {
+      expect(await entry(block)).toMatchObject({ state: "owned", owner: "b", epoch });
+    }
+  });
+
+  test("gives one where fewer than 64 would be left beside each other", async () => {
+    const { claim } = poolWorld({ cidr: "10.0.0.0/20" });
+    expect(await claim("a", { more: 3 })).toMatchObject({ kind: "claim", more: [] });
+  });
+
+  test("I7: gives none that is wholly reserved", async () => {
+    const { claim } = poolWorld({ cidr: "10.0.0.0/16" });
+    const excluded = Array.from({ length: 512 }, (_, n) => [BigInt(2 * n), BigInt(2 * n)] as const);
+    const offers = offersOf(await claim("a", { more: 3, excluded }));
+    expect(offers).toHaveLength(4);
+    for (const { block } of offers) expect(block).toMatch(/\.(64|192)\/26$/);
+  });
+
+  test("says that the owner is in step only when it knows all that is its own", async () => {
+    const { claim } = poolWorld();
+    const first = await claim("a");
+    expect(first).toMatchObject({ kind: "claim", inStep: true });
+    const unknown = await claim("a");
+    expect(claimed(unknown).block).toBe(claimed(first).block);
+    expect(unknown).not.toHaveProperty("inStep");
+    const second = claimed(await claim("a", { inStep: true }));
+    expect(second.block).not.toBe(claimed(first).block);
   });
 });
 
