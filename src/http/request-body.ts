@@ -37,6 +37,12 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
 /** Beyond, bytes are counted as they arrive: an announcement alone must not take memory. */
 const WHOLE_BYTES_MAX = 64 * 1024;
+/**
+ * Whether what comes over a socket is as long as it is announced, or breaks off: workerd ends it there, and drops
+ * the header of a body in chunks. Elsewhere a body of five bytes may have no end. A method tells workerd.
+ */
+const IS_LENGTH_KEPT =
+  typeof ReadableStreamBYOBReader === "function" && "readAtLeast" in ReadableStreamBYOBReader.prototype;
 
 /**
  * Reads at most that many bytes; undefined when there are more.
@@ -50,7 +56,7 @@ async function readBytes(
 ): Promise<Uint8Array | undefined> {
   const { body } = request;
   if (body === null) return new Uint8Array();
-  if (announced !== undefined && announced <= WHOLE_BYTES_MAX) {
+  if (IS_LENGTH_KEPT && announced !== undefined && announced <= WHOLE_BYTES_MAX) {
     const bytes = await request.bytes();
     return bytes.byteLength > bytesMax ? undefined : bytes;
   }

@@ -35,6 +35,7 @@ const READ: Record<string, Body> = {
   "in one piece": { chunks: [TEXT] },
   "in pieces": { chunks: [TEXT.slice(0, 7), TEXT.slice(7)] },
   "without a length": { chunks: [TEXT.slice(0, 7), TEXT.slice(7)], announced: "chunked" },
+  "whose stream does not end after the last byte": { chunks: [TEXT], ends: "open" },
   "with a byte order mark": { chunks: [new Uint8Array([0xef, 0xbb, 0xbf]), TEXT] },
   "of exactly the bound": { chunks: [TEXT.padEnd(MAX)] },
 };
@@ -65,4 +66,24 @@ const REFUSED: Record<string, readonly [string, Body]> = {
 
 test.each(Object.entries(REFUSED))("a body %s is refused", async (_which, [code, body]) => {
   expect(await readJsonObject(request(body), MAX)).toMatchObject({ ok: false, error: { code } });
+});
+
+test("a body without an end is given up at the bound, however short it says to be", async () => {
+  let given = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      given += 1;
+      if (given > 1_000) controller.error(new Error("nobody stops reading"));
+      else controller.enqueue(new Uint8Array(MAX / 2).fill(0x20));
+    },
+  });
+  const headers = { "content-type": "application/json", "content-length": "5" };
+  const endless = new Request("http://service/", {
+    method: "POST",
+    headers,
+    body,
+    duplex: "half",
+  } as RequestInit);
+  expect(await readJsonObject(endless, MAX)).toMatchObject({ ok: false, error: { code: "body_too_large" } });
+  expect(given).toBeLessThan(10);
 });
