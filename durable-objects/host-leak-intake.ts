@@ -112,7 +112,8 @@ export class HostIntake {
 /**
  * The registration under which a report counts; undefined: it is of a machine that was replaced.
  * Why: one that was never heard of has taken the place of the last, as when it registers. A host that is
- * being removed comes back only by registering.
+ * being removed comes back only by registering; who reports first meanwhile is noted as what it is, or a copy
+ * of that report would take the place of whoever registers next.
  */
 function registrationOfReport(
   before: Registration,
@@ -120,7 +121,8 @@ function registrationOfReport(
   now: number,
 ): Registration | undefined {
   if (incarnation === before.incarnation) return before;
-  if (before.gone !== undefined) return before.incarnation === undefined ? before : undefined;
+  if (before.gone !== undefined)
+    return before.incarnation === undefined ? { ...before, incarnation } : undefined;
   const next = registrationAfter(before, { host, labels: before.labels, incarnation }, now);
   return next === "older" ? undefined : next;
 }

@@ -47,6 +47,24 @@ describe("a removed host", () => {
     });
   });
 
+  test("I11: who reported first while it was being removed is known once another machine has its name", async () => {
+    const stage = await staged();
+    const host = stage.scene.deployed.ports.host("a");
+    await stage.world.during(stage.scene.allocate("a", { handle: "external", v4: 1 }));
+    await stage.world.during(host.remove({ host: "a" }));
+    expect(await stage.reported("a", [], { incarnation: "old", sequence: 1 })).toMatchObject({ ok: true });
+    const another = { host: "a", labels: {}, incarnation: "new" };
+    expect(await stage.world.during(host.register(another))).toMatchObject({ ok: true });
+    // A copy that comes late, or an agent that was cut off for a while.
+    for (const sequence of [1, 2]) {
+      expect(await stage.reported("a", [], { incarnation: "old", sequence })).toMatchObject({
+        error: { code: "incarnation_conflict" },
+      });
+    }
+    expect(await stage.world.during(host.register(another))).toMatchObject({ ok: true });
+    expect(await stage.reported("a", [], { incarnation: "new", sequence: 1 })).toMatchObject({ ok: true });
+  });
+
   test("is gone and comes back: what it reported before is no part of what it reports now", async () => {
     const stage = await staged();
     const host = stage.scene.deployed.ports.host("a");
