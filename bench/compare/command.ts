@@ -9,15 +9,25 @@ const FILE = new URL("../../reports/bench.json", import.meta.url).pathname;
 const SKELETONS = SUBJECTS.map(({ id }) => id).filter((id) => id.includes("skeleton"));
 const ALLOCATIONS = ["noop", "write", "no-call", "one-call", ...SKELETONS, "allocate-1", "allocate-50"];
 
-function optionsOf(wanted: readonly string[]): Options {
-  const { BENCH_ROUNDS, BENCH_SECONDS, BENCH_WARM_UP_SECONDS, BENCH_PROCESSES, BENCH_FILE } = process.env;
+/** What the environment says of a run. Rejects: a value that is no number, or below what makes sense. */
+export function optionsOf(
+  wanted: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Options {
+  const numberOf = (name: string, usual: number, least: number): number => {
+    const text = env[name];
+    const value = Number(text ?? usual);
+    const isSound = text !== "" && Number.isFinite(value) && value >= least;
+    if (isSound && (least < 1 || Number.isInteger(value))) return value;
+    throw new RangeError(`${name}=${text} must be a ${least < 1 ? "" : "whole "}number from ${least} on`);
+  };
   return {
-    rounds: Number(BENCH_ROUNDS ?? 5),
-    seconds: Number(BENCH_SECONDS ?? 1),
-    warmUpSeconds: Number(BENCH_WARM_UP_SECONDS ?? 1),
-    processes: Number(BENCH_PROCESSES ?? 1),
+    rounds: numberOf("BENCH_ROUNDS", 5, 1),
+    seconds: numberOf("BENCH_SECONDS", 1, 0.05),
+    warmUpSeconds: numberOf("BENCH_WARM_UP_SECONDS", 1, 0),
+    processes: numberOf("BENCH_PROCESSES", 1, 1),
     wanted,
-    file: BENCH_FILE ?? FILE,
+    file: env.BENCH_FILE ?? FILE,
   };
 }
 

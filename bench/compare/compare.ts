@@ -25,7 +25,7 @@ export interface Options {
   /** Of the first run of each subject, in which the server compiles its code. */
   readonly warmUpSeconds: number;
   readonly processes: number;
-  /** Parts of the ids that are wanted; empty: all. */
+  /** The ids that are wanted; empty: all. */
   readonly wanted: readonly string[];
   /** Where the JSON goes. */
   readonly file: string;
