@@ -37,6 +37,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
 /** Beyond, bytes are counted as they arrive: an announcement alone must not take memory. */
 const WHOLE_BYTES_MAX = 64 * 1024;
+
 /**
  * Whether what comes over a socket is as long as it is announced, or breaks off: workerd ends it there, and drops
  * the header of a body in chunks. Elsewhere a body of five bytes may have no end. A method tells workerd.
