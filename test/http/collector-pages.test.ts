@@ -31,7 +31,7 @@ it("a suspicion is in the list of its host at once, in that of all hosts after a
   await stage.pass(SETTLED);
   await stage.report("node-1", []);
   expect(await stage.all("/v1/leaks?host=node-1")).toHaveLength(1);
-  expect(await stage.all("/v1/leaks")).toEqual([]);
+  // A sweep that the clock began may have met the host already; one that begins now has met it for sure.
   await stage.sweep();
   expect(await stage.all("/v1/leaks")).toHaveLength(1);
   await stage.pass(GRACE);
@@ -41,6 +41,8 @@ it("a suspicion is in the list of its host at once, in that of all hosts after a
   const { tenures, leak } = (await stage.eyes("GET", `/v1/addresses/${gone}`)).body;
   expect(leak).toBeUndefined();
   expect(tenures[0]).toMatchObject({ handle: "pods.gone", releasedBy: "collector" });
+  // The collector's state counts it once a sweep met the host again.
+  await stage.sweep();
   expect((await stage.eyes("GET", "/v1/gc")).body.releasedLastHour).toBe(1);
 });
 
