@@ -9,7 +9,7 @@ import { describeMachine, machineText } from "../machine.ts";
 import { type Service, startService } from "../service.ts";
 import { Progress } from "../table.ts";
 import { type Contender, SubjectContender } from "./contender.ts";
-import { distancesOf, reachesOf } from "./limits.ts";
+import { distancesOf, layersOf, reachesOf } from "./limits.ts";
 import { tellLoad } from "./load-check.ts";
 import { MAIN_SCENE, MAIN_SUBJECTS } from "./main-subjects.ts";
 import { COOLING_SCENE, HELD_SCENE, OTHER_SUBJECTS, SIZES_SCENE } from "./other-subjects.ts";
@@ -179,7 +179,11 @@ class Comparison {
 
   #write(run: object, report: Report): void {
     const { lines } = report;
-    const limits = { distances: distancesOf(lines), reaches: reachesOf(lines) };
+    const limits = {
+      distances: distancesOf(lines),
+      layers: layersOf(lines),
+      reaches: reachesOf(lines),
+    };
     const all = { ...run, ...report, limits, targets: targetsOf(lines) };
     mkdirSync(dirname(this.#options.file), { recursive: true });
     writeFileSync(this.#options.file, `${JSON.stringify(all, null, 2)}\n`);

@@ -25,12 +25,38 @@ export interface Reach {
   readonly allocate: number;
 }
 
+/** What a line has that the one before has not, and how it stands to the no-op and the floor. */
+export interface Layer {
+  readonly text: string;
+  /** At one client, to the floor. */
+  readonly p50: number;
+  /** At 64 clients, to the no-op; processor time of the server. */
+  readonly cpu: number;
+  /** At 64 clients, to the no-op. */
+  readonly rate: number;
+}
+
 const DISTANCES = [
   ["1 host: to the skeleton", "allocate-1", "skeleton-1"],
   ["1 host: to it, gathered", "allocate-1", "gathered-skeleton-1"],
   ["1 host: to it, with checks", "allocate-1", "checked-skeleton-1"],
+  ["1 host, no claims: to that", "roomy-1", "checked-skeleton-1"],
   ["50 hosts: to the skeleton", "allocate-50", "skeleton-50"],
   ["50 hosts: to it, with checks", "allocate-50", "checked-skeleton-50"],
+  ["50 hosts, no claims: to that", "roomy-50", "checked-skeleton-50"],
+] as const;
+
+/** From what does nothing to an allocation; what goes alone at one client is not gathered there. */
+const LAYERS = [
+  ["no-op", "noop", "noop"],
+  ["1 host: calls, commits", "skeleton-1", "gathered-skeleton-1"],
+  ["… and checks, answer", "checked-skeleton-1", "checked-skeleton-1"],
+  ["… and decisions, records", "roomy-1", "roomy-1"],
+  ["… and claims: allocate", "allocate-1", "allocate-1"],
+  ["50 hosts: calls, commits", "skeleton-50", "skeleton-50"],
+  ["… and checks, answer", "checked-skeleton-50", "checked-skeleton-50"],
+  ["… and decisions, records", "roomy-50", "roomy-50"],
+  ["… and claims: allocate", "allocate-50", "allocate-50"],
 ] as const;
 
 interface Aim {
@@ -86,6 +112,16 @@ export function distancesOf(lines: readonly Line[]): Distance[] {
     p50: between(lines, mine, limit, 1, "p50"),
     rate: between(lines, mine, limit, 64, "perSecond"),
     cpu: between(lines, mine, limit, 64, "cpuMicros"),
+  }));
+}
+
+/** What an allocation is made of, one thing after the other. */
+export function layersOf(lines: readonly Line[]): Layer[] {
+  return LAYERS.map(([text, alone, among]) => ({
+    text,
+    p50: between(lines, alone, "write", 1, "p50"),
+    cpu: between(lines, among, "noop", 64, "cpuMicros"),
+    rate: between(lines, among, "noop", 64, "perSecond"),
   }));
 }
 

@@ -30,6 +30,8 @@ const BATCH = 16;
 /** Items of a batch that prepares, and requests at a time. */
 const SUPPLY_BATCH = 256;
 const SUPPLY_CLIENTS = 4;
+/** Whose blocks take 4,096 addresses, so that next to none is claimed while it is measured. */
+const ROOMY = { name: "roomy", cidr: "10.32.0.0/11", blockSize: 20 };
 const BODY = JSON.stringify({ host: "bench-0" });
 
 export const MAIN_SCENE: Scene = {
@@ -38,6 +40,9 @@ export const MAIN_SCENE: Scene = {
     await target.mustSend("PUT", "/v1/pools/bench-six", { cidr: "2001:db8::/64", blockSize: 122 });
     const assigned = { cidr: ASSIGNED, blockSize: 26, assignmentMode: "Manual" };
     await target.mustSend("PUT", "/v1/pools/assigned", assigned);
+    // Named by its own lines only: no other host has the label.
+    const { name, ...roomy } = ROOMY;
+    await target.mustSend("PUT", `/v1/pools/${name}`, { ...roomy, nodeSelector: `bench == '${name}'` });
     // Strict affinity only because a cap of its own needs it; the cap must not end the run.
     await target.mustSend("PATCH", "/v1/config", { strictAffinity: true, maxBlocksPerHost: 1_000_000 });
   },
@@ -70,6 +75,23 @@ const allocateOn = (hosts: number): Subject =>
   onHosts(`allocate-${hosts}`, `allocate, ${hosts.toLocaleString("en")} hosts`, hosts, (host, clients) =>
     allocate(`a${hosts}`, host, clients),
   );
+
+/** Allocations for which next to no block is claimed. */
+function roomyOn(hosts: number, name: string, clients: readonly number[]): Subject {
+  const id = `roomy-${hosts}`;
+  const labels = { bench: ROOMY.name };
+  const ipv4 = { count: 1, pools: [ROOMY.name] };
+  const prepare = async (stage: Stage): Promise<void> => {
+    await inLots(hosts, SUPPLY_CLIENTS, async (number) => {
+      const host = `${id}-of-${number}`;
+      await stage.service.target.mustSend("PUT", `/v1/hosts/${host}`, { labels });
+      const first = { host, handle: `first.${host}`, ipv4 };
+      await stage.service.target.mustSend("POST", "/v1/allocations", first, `${host}-first`);
+    });
+  };
+  const plan = (count: number) => ({ ...allocate(`r${hosts}`, `${id}-of-{h}`, count, { ipv4 }), hosts });
+  return { id, name, scene: "main", clients, plan, prepare };
+}
 
 /** A subject with a host of its own, at all numbers of clients. */
 function onOne(
@@ -165,7 +187,9 @@ export const MAIN_SUBJECTS: readonly Subject[] = [
   checked("checked-skeleton-1", "…, 1 host, checks", "skeleton", 1, LEVELS),
   checked("checked-skeleton-50", "…, 50 hosts, checks", "skeleton", 50, ENDS),
   onOne("allocate-1", "allocate, 1 host", (clients) => allocate("a1", "allocate-1", clients)),
+  roomyOn(1, "…, no claims", LEVELS),
   allocateOn(50),
+  roomyOn(50, "…, no claims", ENDS),
   allocateOn(1_000),
   onOne("pairs", "allocate and release", (clients) => pair("pairs", "pairs", clients)),
   onHosts("pairs-50", "…, 50 hosts", 50, (host, clients) => pair("pairs-50", host, clients), ENDS),

@@ -8,6 +8,7 @@ import type { SceneName } from "./subject.ts";
 import {
   aloneTable,
   distancesTable,
+  layersTable,
   plural,
   ratiosTable,
   reachesTable,
@@ -85,6 +86,8 @@ function printTables(lines: readonly Line[]): void {
   console.log("\nHow far from the limit: an allocation, in ratios to skeletons, which make the");
   console.log("same calls and commits and decide nothing:\n");
   console.log(distancesTable(lines));
+  console.log("\nWhat an allocation is made of: each line has all that the one above it has.\n");
+  console.log(layersTable(lines));
   console.log("\nTargets beside what the skeletons themselves reach:\n");
   console.log(reachesTable(lines));
   console.log("\nTargets:\n");

@@ -3,7 +3,7 @@
  * May import: the lines, the table.
  */
 import { type Column, head, isMarkdown, line as row } from "../table.ts";
-import { distancesOf, reachesOf } from "./limits.ts";
+import { distancesOf, layersOf, reachesOf } from "./limits.ts";
 import { costOf, type Line, middle, type Round, ratio, spread } from "./line.ts";
 import type { Target } from "./targets.ts";
 
@@ -42,6 +42,12 @@ const DISTANCES: readonly Column[] = [
   { title: "1 client: p50", width: 13, digits: 2 },
   { title: "64: rate", width: 9, digits: 2 },
   { title: "64: CPU", width: 9, digits: 2 },
+];
+const LAYERS: readonly Column[] = [
+  { title: "with", width: 29 },
+  { title: "1: p50/write", width: 13, digits: 2 },
+  { title: "64: CPU/no-op", width: 14, digits: 2 },
+  { title: "64: rate/no-op", width: 15, digits: 2 },
 ];
 const REACHES: readonly Column[] = [
   { title: "target", width: 33 },
@@ -117,6 +123,12 @@ export function aloneTable(lines: readonly Line[]): string {
 export function distancesTable(lines: readonly Line[]): string {
   const rows = distancesOf(lines).map(({ text, p50, rate, cpu }) => row(DISTANCES, [text, p50, rate, cpu]));
   return [head(DISTANCES), ...rows].join("\n");
+}
+
+/** What an allocation is made of; each line has all that the one above has. */
+export function layersTable(lines: readonly Line[]): string {
+  const rows = layersOf(lines).map(({ text, p50, cpu, rate }) => row(LAYERS, [text, p50, cpu, rate]));
+  return [head(LAYERS), ...rows].join("\n");
 }
 
 /** What of the targets can be reached by whoever decides nothing. */

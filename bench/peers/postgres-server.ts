@@ -80,6 +80,7 @@ export async function startPostgresServer(settings: Readonly<Record<string, stri
     folder,
     endpoint,
     stopSignal: "SIGINT",
+    quitSignal: "SIGQUIT",
     ...(user && { user }),
   } as const;
   return startServer(command, () => answers(endpoint));

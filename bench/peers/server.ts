@@ -26,6 +26,8 @@ export interface ServerCommand {
   /** As whom it runs; absent: as this process. */
   readonly user?: { readonly uid: number; readonly gid: number };
   readonly stopSignal: NodeJS.Signals;
+  /** Ends it at once, and with it all that it shares with its own processes; absent: nothing of the kind. */
+  readonly quitSignal?: NodeJS.Signals;
 }
 
 /** In which Linux counts the time of processes. */
@@ -36,7 +38,7 @@ const STOP_WITHIN_MS = 10_000;
 
 /** Starts it, and waits until `isReady`; says what it printed where it ends instead. */
 export async function startServer(command: ServerCommand, isReady: () => Promise<boolean>): Promise<Server> {
-  const { program, parameters, folder, endpoint, user, stopSignal } = command;
+  const { program, parameters, folder, endpoint, user, stopSignal, quitSignal = "SIGKILL" } = command;
   const child = spawn(program, parameters, { cwd: folder, stdio: ["ignore", "pipe", "pipe"], ...user });
   let printed = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -47,7 +49,7 @@ export async function startServer(command: ServerCommand, isReady: () => Promise
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   // A benchmark that ends by an error leaves nothing either.
   const onExit = (): void => {
-    child.kill("SIGKILL");
+    child.kill(quitSignal);
     remove();
   };
   process.once("exit", onExit);

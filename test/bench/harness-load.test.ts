@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { SUBJECTS } from "../../bench/compare/compare.ts";
-import { distancesOf, reachesOf } from "../../bench/compare/limits.ts";
+import { distancesOf, layersOf, reachesOf } from "../../bench/compare/limits.ts";
 import { type Line, ratio } from "../../bench/compare/line.ts";
 import { targetsOf } from "../../bench/compare/targets.ts";
 import { allocationsIn, balanced, Ledger } from "../../bench/generator/books.ts";
@@ -194,4 +194,23 @@ it("says how far an allocation is from each skeleton, and which targets skeleton
     checked: 0.5,
     allocate: 0.4,
   });
+});
+
+it("says what an allocation is made of, to the no-op and the floor", () => {
+  const lines = [
+    lineOf("noop", 64, [10, 20]),
+    lineOf("gathered-skeleton-1", 64, [20, 40]),
+    lineOf("checked-skeleton-1", 64, [30, 60]),
+    lineOf("roomy-1", 64, [40, 80]),
+    lineOf("allocate-1", 64, [50, 100]),
+    lineOf("write", 1, [10]),
+    lineOf("allocate-1", 1, [23]),
+    lineOf("roomy-50", 64, [100, 200]),
+  ].map((line) => ({
+    ...line,
+    rounds: line.rounds.map((round) => ({ ...round, cpuMicros: 2 * round.perSecond })),
+  }));
+  const told = layersOf(lines).map(({ cpu }) => cpu);
+  expect(told).toEqual([1, 2, 3, 4, 5, Number.NaN, Number.NaN, 10, Number.NaN]);
+  expect(layersOf(lines)[4]).toMatchObject({ p50: 2.3, rate: 5 });
 });

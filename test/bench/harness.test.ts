@@ -74,7 +74,7 @@ it(
     const file = join(folder, "good.json");
     const wanted = [
       ...["noop", "write", "skeleton-1", "skeleton-50", "checked-skeleton-1"],
-      ...["allocate-1", "pairs", "release", "assign", "dual", "batch", "list"],
+      ...["allocate-1", "roomy-1", "pairs", "release", "assign", "dual", "batch", "list"],
     ];
     const { code, out } = await node(["bench/run.ts"], {
       BENCH_FILE: file,
@@ -101,6 +101,7 @@ it(
       "skeleton-50": { calls: 3, commits: 2, rows: 2 },
       "checked-skeleton-1": { calls: 3, commits: 2, rows: 2 },
       "allocate-1": { calls: 3, commits: 2, rows: 2 },
+      "roomy-1": { calls: 3, commits: 2, rows: 2 },
       pairs: { calls: 6, commits: 4, rows: 4 },
       release: { calls: 3, commits: 2, rows: 2 },
       assign: { calls: 3, commits: 2, rows: 2 },
@@ -178,5 +179,11 @@ it(
 it("refuses a subject that there is not", async () => {
   const { code, err } = await node(["bench/run.ts"], { BENCH_SUBJECTS: "noop,nothing" });
   expect(err).toContain("there is no nothing");
+  expect(code).toBe(1);
+});
+
+it("refuses lines where it measures lines of its own", async () => {
+  const { code, err } = await node(["bench/run.ts", "allocate"], { BENCH_SUBJECTS: "noop" });
+  expect(err).toContain("leave BENCH_SUBJECTS out");
   expect(code).toBe(1);
 });

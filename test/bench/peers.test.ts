@@ -2,7 +2,9 @@
  * The peers of the benchmark promise what they are compared in: no address twice, and nothing lost.
  * May import: bench/peers. A database that is not installed is named in the test that is skipped for it.
  */
-import { existsSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadPeer } from "../../bench/peers/load.ts";
 import {
@@ -159,3 +161,29 @@ describe("the check after a load", () => {
     expect(faultsOf([...good, ...added], acknowledged)).toHaveLength(1);
   });
 });
+
+const END_LOOKS = 200;
+const whenPostgres = postgresIsInstalled()
+  ? ""
+  : " (skipped: the server is not installed; Debian: postgresql)";
+
+it.skipIf(!postgresIsInstalled())(
+  `a benchmark that is interrupted leaves no memory that PostgreSQL shared${whenPostgres}`,
+  async () => {
+    const program = `
+      const { startPostgres } = await import("./bench/peers/peer.ts");
+      const peer = await startPostgres();
+      const { readFileSync } = await import("node:fs");
+      const [first] = peer.pids();
+      console.log(first, readFileSync("/proc/sysvipc/shm", "utf8").includes(" " + first + " "));
+      process.exit(0);`;
+    const cwd = new URL("../../", import.meta.url);
+    const told = execFileSync(process.execPath, ["--input-type=module", "--eval", program], { cwd });
+    const [first, shared] = told.toString().trim().split(" ");
+    expect(shared).toBe("true");
+    const isLeft = () => readFileSync("/proc/sysvipc/shm", "utf8").includes(` ${first} `);
+    for (let look = 0; look < END_LOOKS && isLeft(); look += 1) await setTimeout(50);
+    expect(isLeft()).toBe(false);
+  },
+  60_000,
+);
