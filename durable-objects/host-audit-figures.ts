@@ -6,7 +6,7 @@ import { leakCounts, leakState } from "../src/core/leak-answers.ts";
 import type { HoldReason } from "../src/core/leak-ledger.ts";
 import type { Judged } from "../src/core/leak-policy.ts";
 import { NO_POOL } from "../src/core/leak-status.ts";
-import type { LeakKind } from "../src/core/leak-subject.ts";
+import { isVirtualOwner, type LeakKind } from "../src/core/leak-subject.ts";
 import type { HostLeakFigures, HostPoolFigures, ReportStateView } from "../src/rpc/leaks.ts";
 import type { Holding } from "./host-audit-holdings.ts";
 import type { LeakRow, Place } from "./storage/host-leak-rows.ts";
@@ -92,7 +92,9 @@ function poolsOf({ host, holdings, rows, reclaimed, pools }: FigureFacts): Recor
   for (const { answer } of holdings) {
     const { own, owner, pool } = answer;
     const isOwner = owner === host;
-    add(pool?.name, { allocated: own, borrowed: isOwner ? 0 : own, blocks: isOwner ? 1 : 0 });
+    // A virtual owner is on no node, so it borrows of none.
+    const isBorrowed = owner === undefined || (!isOwner && !isVirtualOwner(host));
+    add(pool?.name, { allocated: own, borrowed: isBorrowed ? own : 0, blocks: isOwner ? 1 : 0 });
   }
   for (const { pool } of rows) add(pool, { candidates: 1 });
   // What a pool counted goes with it: a counter that took over from others would jump.

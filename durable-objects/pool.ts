@@ -10,7 +10,7 @@ import { invariant } from "../src/core/invariant.ts";
 import { BLOCKS_PER_CLAIM_MAX } from "../src/core/limits.ts";
 import { type ClaimWish, isLikelyClaimable, moreFree, planClaims } from "../src/core/pool-claim.ts";
 import { lastFreeAt } from "../src/core/pool-drain.ts";
-import { poolUsage } from "../src/core/pool-usage.ts";
+import { blocksByOwner, poolUsage } from "../src/core/pool-usage.ts";
 import { borrowedOrdinals } from "../src/core/routes.ts";
 import type {
   BlockOffer,
@@ -275,6 +275,7 @@ export class PoolObject extends DurableObject<Env> implements PoolPort {
       ...(nextFreeAt === undefined ? {} : { nextFreeAt }),
       ...(last === undefined || last <= now ? {} : { lastFreeAt: last }),
       exact: false,
+      ...(request.withOwners === true ? { owners: blocksByOwner(directory.blocks()) } : {}),
     };
   }
 

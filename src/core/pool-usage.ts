@@ -111,6 +111,15 @@ export function addSums(one: BlocksSum, other: BlocksSum): BlocksSum {
   };
 }
 
+/** Counts the blocks of each owner; what nobody owns is in none of the counts. */
+export function blocksByOwner(
+  blocks: Iterable<Pick<SummedBlock, "owner">>,
+): [owner: string, blocks: number][] {
+  const counts = new Map<string, number>();
+  for (const { owner } of blocks) if (owner !== undefined) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+  return [...counts];
+}
+
 /** What a pool has: in its blocks, and outside them, where nothing was ever taken. */
 function availableOf(grid: BlockGrid, reserved: RangeSet, sum: BlocksSum): bigint {
   return size(grid.cidr) - reserved.size - sum.open + sum.available;

@@ -3,15 +3,24 @@
  * May import: core, rpc and http. Rule: every known pool meets every known node; what is gone has no sample.
  */
 import { NO_POOL } from "../core/leak-status.ts";
-import type { HostPoolFigures } from "../rpc/leaks.ts";
+import { isVirtualOwner } from "../core/leak-subject.ts";
+import type { HostLeakFigures, HostPoolFigures } from "../rpc/leaks.ts";
 import type { HostFacts, MetricsFacts, PoolFacts } from "./metrics-facts.ts";
 import type { MetricFamily, Sample } from "./metrics-text.ts";
 
 /** Stands for the pool of what is in no pool that there is. */
 const OUTSIDE = "no_ippool";
-/** Stands for the node of blocks that nobody owns. */
+/** Stands for the node of blocks that no node owns: nobody does, or a virtual owner. */
 const NO_OWNER = "no_affinity";
+/** Stands for the node of addresses that no node uses, but a virtual owner. */
+const NO_NODE = "unknown_node";
 const NOTHING: HostPoolFigures = { allocated: 0, borrowed: 0, blocks: 0, candidates: 0, reclaimed: 0 };
+
+/** What has one label `node`: a host, or all virtual owners together. */
+interface NodeFacts {
+  readonly node: string;
+  readonly told: readonly HostLeakFigures[];
+}
 
 /** One pool on one node. */
 interface Cell {
@@ -22,8 +31,13 @@ interface Cell {
 
 /** Writes the families; without nodes, the sums of all nodes by pool. */
 export function addressFamilies({ pools, hosts }: MetricsFacts, perHost: boolean): MetricFamily[] {
-  const cells = hosts.flatMap((host) => cellsOf(host, pools));
-  const outside = hosts.map((host) => outsideOf(host, pools));
+  const toldOf = ({ figures }: HostFacts) => (figures === undefined ? [] : [figures]);
+  const nodes = hosts
+    .filter(({ host }) => !isVirtualOwner(host))
+    .map((host): NodeFacts => ({ node: host.host, told: toldOf(host) }));
+  const virtual = hosts.filter(({ host }) => isVirtualOwner(host)).flatMap(toldOf);
+  const users = [...nodes, { node: NO_NODE, told: virtual }];
+  const cells = users.flatMap((user) => cellsOf(user, pools));
   const gauge = (name: string, help: string, samples: readonly Sample[]): MetricFamily => {
     return { name, type: "gauge", help, samples };
   };
@@ -31,59 +45,74 @@ export function addressFamilies({ pools, hosts }: MetricsFacts, perHost: boolean
     perHost
       ? all.map(({ ippool, node, figures }) => ({ labels: { ippool, node }, value: figures[field] }))
       : summedByPool(all, pools, field);
-  const everywhere = [...cells, ...outside];
+  const blocks = blockCells(cells, pools, nodes);
   const families = [
     gauge(
       "ipam_allocations_in_use",
       "Addresses in use, by the node that uses them",
-      samples(everywhere, "allocated"),
+      samples(cells, "allocated"),
     ),
     gauge(
       "ipam_allocations_borrowed",
       "Addresses in use in blocks of other nodes or of none",
-      samples(everywhere, "borrowed"),
+      samples(cells, "borrowed"),
     ),
     gauge(
       "ipam_allocations_gc_candidates",
       "Addresses suspected to be leaked, and leaked ones that are not yet released",
-      samples(everywhere, "candidates"),
+      samples(cells, "candidates"),
     ),
-    gauge("ipam_blocks", "Blocks by the node that owns them", blockSamples(everywhere, pools, perHost)),
+    gauge(
+      "ipam_blocks",
+      "Blocks by the node that owns them",
+      perHost ? samples(blocks, "blocks") : blocksByPool(cells, pools),
+    ),
     ...poolFamilies(pools),
   ];
-  return perHost ? [...families, reclamations(hosts, pools), ...nodeFamilies(hosts, pools)] : families;
+  if (!perHost) return families;
+  return [...families, reclamations(nodes, cells), ...nodeFamilies(cells, blocks)];
 }
 
-function cellsOf({ host, figures }: HostFacts, pools: readonly PoolFacts[]): Cell[] {
-  return pools.map(({ pool }) => ({
-    ippool: pool,
-    node: host,
-    figures: poolFigures(figures, pool),
-  }));
-}
-
-function poolFigures(figures: HostFacts["figures"], pool: string): HostPoolFigures {
-  if (figures === undefined || !Object.hasOwn(figures.pools, pool)) return NOTHING;
-  return figures.pools[pool] ?? NOTHING;
-}
-
-/** What a host has beyond those pools: in blocks of pools that are gone. All its addresses are in one or the other. */
-function outsideOf(host: HostFacts, pools: readonly PoolFacts[]): Cell {
-  const { counts, allocated = 0, pools: told = {} } = host.figures ?? {};
-  const inPools = cellsOf(host, pools).map(({ figures }) => figures);
+/** A cell for each pool, and one for what is in none. */
+function cellsOf({ node, told }: NodeFacts, pools: readonly PoolFacts[]): Cell[] {
+  const cells = pools.map(({ pool }) => ({ ippool: pool, node, figures: added(told, pool) }));
+  const inPools = cells.map(({ figures }) => figures);
   const known = new Set(pools.map(({ pool }) => pool));
-  const left = Object.entries(told).flatMap(([pool, figures]) => (known.has(pool) ? [] : [figures]));
-  const rest = (all: number, field: keyof HostPoolFigures) => Math.max(0, all - sum(inPools, field));
-  const suspected = counts === undefined ? 0 : counts.candidates + counts.confirmed + counts.held;
-  const figures = {
-    allocated: rest(allocated, "allocated"),
+  return [...cells, { ippool: OUTSIDE, node, figures: outside(told, inPools, known) }];
+}
+
+function added(told: readonly HostLeakFigures[], pool: string): HostPoolFigures {
+  const found = told.flatMap(({ pools }) => (Object.hasOwn(pools, pool) ? (pools[pool] ?? []) : []));
+  const [first = NOTHING, second] = found;
+  if (second === undefined) return first;
+  return {
+    allocated: sum(found, "allocated"),
+    borrowed: sum(found, "borrowed"),
+    blocks: sum(found, "blocks"),
+    candidates: sum(found, "candidates"),
+    reclaimed: sum(found, "reclaimed"),
+  };
+}
+
+/** What a node has beyond those pools: in blocks of pools that are gone. All its addresses are in one or the other. */
+function outside(
+  told: readonly HostLeakFigures[],
+  inPools: readonly HostPoolFigures[],
+  known: ReadonlySet<string>,
+): HostPoolFigures {
+  const left = told
+    .flatMap((figures) => Object.entries(figures.pools))
+    .flatMap(([pool, figures]) => (known.has(pool) ? [] : [figures]));
+  const rest = (field: keyof HostPoolFigures, of: (figures: HostLeakFigures) => number) =>
+    Math.max(0, told.reduce((total, figures) => total + of(figures), 0) - sum(inPools, field));
+  return {
+    allocated: rest("allocated", ({ allocated }) => allocated),
     borrowed: sum(left, "borrowed"),
     blocks: sum(left, "blocks"),
-    candidates: rest(suspected, "candidates"),
+    candidates: rest("candidates", ({ counts }) => counts.candidates + counts.confirmed + counts.held),
     // Those of a pool go with it.
-    reclaimed: poolFigures(host.figures, NO_POOL).reclaimed,
+    reclaimed: added(told, NO_POOL).reclaimed,
   };
-  return { ippool: OUTSIDE, node: host.host, figures };
 }
 
 function sum(all: readonly HostPoolFigures[], field: keyof HostPoolFigures): number {
@@ -100,22 +129,35 @@ function summedByPool(
   return [...sums].map(([ippool, value]) => ({ labels: { ippool }, value }));
 }
 
-/** Blocks of nodes as of their audits; those of nobody as the pool's directory has them. */
-function blockSamples(cells: readonly Cell[], pools: readonly PoolFacts[], perHost: boolean): Sample[] {
-  if (!perHost) {
-    const blocks = pools.map(({ pool, usage }) => ({ labels: { ippool: pool }, value: usage.blocks }));
-    const outside = cells.filter(({ ippool }) => ippool === OUTSIDE).map(({ figures }) => figures);
-    return [...blocks, { labels: { ippool: OUTSIDE }, value: sum(outside, "blocks") }];
-  }
-  const owned = cells.map(({ ippool, node, figures }) => ({
-    labels: { ippool, node },
-    value: figures.blocks,
-  }));
-  const unowned = pools.map(({ pool, usage }) => ({
-    labels: { ippool: pool, node: NO_OWNER },
-    value: usage.blocksUnowned,
-  }));
-  return [...owned, ...unowned];
+/**
+ * Blocks by owner as the directories of their pools have them now; those of no pool as audits found them.
+ * Why: an audit may be minutes old, and a block that has lost its owner since would be counted twice.
+ */
+function blockCells(
+  cells: readonly Cell[],
+  pools: readonly PoolFacts[],
+  nodes: readonly NodeFacts[],
+): Cell[] {
+  const cell = (ippool: string, node: string, blocks: number) => {
+    return { ippool, node, figures: { ...NOTHING, blocks } };
+  };
+  const inPools = pools.flatMap(({ pool, usage: { owners = [], blocksUnowned } }) => {
+    const owned = new Map(owners);
+    const virtual = owners.reduce((total, [owner, own]) => total + (isVirtualOwner(owner) ? own : 0), 0);
+    return [
+      ...nodes.map(({ node }) => cell(pool, node, owned.get(node) ?? 0)),
+      cell(pool, NO_OWNER, blocksUnowned + virtual),
+    ];
+  });
+  const outside = cells.filter(({ ippool }) => ippool === OUTSIDE);
+  const owner = (node: string) => (node === NO_NODE ? NO_OWNER : node);
+  return [...inPools, ...outside.map(({ node, figures }) => cell(OUTSIDE, owner(node), figures.blocks))];
+}
+
+function blocksByPool(cells: readonly Cell[], pools: readonly PoolFacts[]): Sample[] {
+  const outside = cells.filter(({ ippool }) => ippool === OUTSIDE).map(({ figures }) => figures);
+  const inPools = pools.map(({ pool, usage }) => ({ labels: { ippool: pool }, value: usage.blocks }));
+  return [...inPools, { labels: { ippool: OUTSIDE }, value: sum(outside, "blocks") }];
 }
 
 function poolFamilies(pools: readonly PoolFacts[]): MetricFamily[] {
@@ -141,43 +183,35 @@ function poolFamilies(pools: readonly PoolFacts[]): MetricFamily[] {
 }
 
 /**
- * Counts what the collector released. Invariant: a sample never falls while its host and pool live.
+ * Counts what the collector released: of nodes only, since it releases nothing of virtual owners.
+ * Invariant: a sample never falls while its host and pool live.
  * Why: a host that has told nothing has no sample, since one of 0 would be a fall; nor has a sum over hosts.
  */
-function reclamations(hosts: readonly HostFacts[], pools: readonly PoolFacts[]): MetricFamily {
-  const samples = hosts.flatMap((host) => {
-    if (host.figures === undefined) return [];
-    return [...cellsOf(host, pools), outsideOf(host, pools)].map(({ ippool, node, figures }) => ({
-      labels: { ippool, node },
-      value: figures.reclaimed,
-    }));
-  });
+function reclamations(nodes: readonly NodeFacts[], cells: readonly Cell[]): MetricFamily {
+  const telling = new Set(nodes.filter(({ told }) => told.length > 0).map(({ node }) => node));
+  const samples = cells
+    .filter(({ node }) => telling.has(node))
+    .map(({ ippool, node, figures }) => ({ labels: { ippool, node }, value: figures.reclaimed }));
   const help = "Addresses that the collector released";
   return { name: "ipam_allocations_gc_reclamations", type: "counter", help, samples };
 }
 
 /** Totals by node, under the names that dashboards from before pools had labels know. */
-function nodeFamilies(hosts: readonly HostFacts[], pools: readonly PoolFacts[]): MetricFamily[] {
-  const family = (name: string, help: string, value: (host: HostFacts) => number): MetricFamily => {
-    const samples = hosts.map((host) => ({ labels: { node: host.host }, value: value(host) }));
+function nodeFamilies(cells: readonly Cell[], blocks: readonly Cell[]): MetricFamily[] {
+  const family = (
+    name: string,
+    help: string,
+    all: readonly Cell[],
+    field: keyof HostPoolFigures,
+  ): MetricFamily => {
+    const sums = new Map<string, number>();
+    for (const { node, figures } of all) sums.set(node, (sums.get(node) ?? 0) + figures[field]);
+    const samples = [...sums].map(([node, value]) => ({ labels: { node }, value }));
     return { name, type: "gauge", help, samples };
   };
-  const total = (host: HostFacts, field: keyof HostPoolFigures) =>
-    sum(
-      [...cellsOf(host, pools), outsideOf(host, pools)].map(({ figures }) => figures),
-      field,
-    );
-  const unowned = pools.reduce((blocks, { usage }) => blocks + usage.blocksUnowned, 0);
-  const blocks = family("ipam_blocks_per_node", "Blocks that the node owns", (host) => total(host, "blocks"));
   return [
-    family(
-      "ipam_allocations_per_node",
-      "Addresses in use on the node",
-      ({ figures }) => figures?.allocated ?? 0,
-    ),
-    family("ipam_allocations_borrowed_per_node", "Addresses that the node borrows", (host) =>
-      total(host, "borrowed"),
-    ),
-    { ...blocks, samples: [...blocks.samples, { labels: { node: NO_OWNER }, value: unowned }] },
+    family("ipam_allocations_per_node", "Addresses in use on the node", cells, "allocated"),
+    family("ipam_allocations_borrowed_per_node", "Addresses that the node borrows", cells, "borrowed"),
+    family("ipam_blocks_per_node", "Blocks that the node owns", blocks, "blocks"),
   ];
 }

@@ -118,7 +118,7 @@ export interface HostLeakFigures {
 
 export interface HostPoolFigures {
   readonly allocated: number;
-  /** Held in blocks of other owners, or of none. */
+  /** Held in blocks of other owners, or of none; of a virtual owner only in those of none. */
   readonly borrowed: number;
   /** Blocks that the host owns. */
   readonly blocks: number;

@@ -109,6 +109,8 @@ export interface PoolUsageView {
   readonly lastFreeAt?: number;
   readonly asOf: number;
   readonly exact: boolean;
+  /** How many blocks each owner has, where that was asked for; with those unowned they are all blocks. */
+  readonly owners?: readonly (readonly [owner: string, blocks: number])[];
 }
 
 /** `closed`: it refuses claims. `draining`: it also gets its blocks back, until none is left. */
@@ -209,7 +211,9 @@ export interface PoolPort {
     request: PoolTarget & { readonly after?: string; readonly limit: number; readonly owner?: string },
   ): Promise<{ readonly entries: readonly DirectoryEntry[]; readonly next?: string }>;
   /** Sums of dated block figures; `reservedCidrs` are the CIDRs of all reservations of the family. */
-  usage(request: PoolTarget & { readonly reservedCidrs: readonly string[] }): Promise<PoolUsageView>;
+  usage(
+    request: PoolTarget & { readonly reservedCidrs: readonly string[]; readonly withOwners?: boolean },
+  ): Promise<PoolUsageView>;
   /** Blocks that were ever issued, free ones too, in address order; for a check. */
   issued(
     request: PoolTarget & { readonly after?: string; readonly limit: number },

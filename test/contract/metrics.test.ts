@@ -41,6 +41,8 @@ function figures(pools: Record<string, Partial<HostPoolFigures>>, more: Partial<
 
 interface World {
   readonly pools: readonly string[];
+  /** Blocks by owner in the directory of each pool. */
+  readonly owners?: Readonly<Record<string, readonly (readonly [owner: string, blocks: number])[]>>;
   readonly hosts: readonly {
     readonly host: string;
     readonly registered?: boolean;
@@ -57,7 +59,7 @@ function page<T extends { host: string }>(all: readonly T[], { after = "" }: { a
   return rest.length > 2 && last !== undefined ? { hosts, next: last } : { hosts };
 }
 
-function service({ pools, hosts, auth }: World) {
+function service({ pools, hosts, auth, owners = {} }: World) {
   const definitions = pools.map((name, place) => ({
     name,
     incarnation: place + 1,
@@ -79,7 +81,7 @@ function service({ pools, hosts, auth }: World) {
         ),
       "sweep.hostFigures": (request) => page(told, request),
       "sweep.getGc": () => gc,
-      "pool.usage": () => ({
+      "pool.usage": ({ pool, withOwners }) => ({
         capacity: "340282366920938463463374607431768211456",
         allocated: "5",
         cooling: "1",
@@ -87,6 +89,7 @@ function service({ pools, hosts, auth }: World) {
         available: "3",
         blocks: 4,
         blocksUnowned: 1,
+        ...(withOwners === true ? { owners: owners[pool] ?? [] } : {}),
       }),
     },
   });
@@ -113,6 +116,7 @@ function samplesOf(text: string): Record<string, string> {
 
 const world: World = {
   pools: ["blue", "red"],
+  owners: { blue: [["a", 3]], red: [["b", 1]] },
   hosts: [
     {
       host: "a",
@@ -158,12 +162,83 @@ describe("the metrics", () => {
     expect(samples["ipam_allocations_in_use{ippool=red,node=c}"]).toBe("0");
     expect(samples["ipam_allocations_borrowed{ippool=blue,node=a}"]).toBe("1");
     expect(samples["ipam_allocations_gc_candidates{ippool=blue,node=a}"]).toBe("1");
-    expect(samples["ipam_blocks{ippool=blue,node=a}"]).toBe("2");
     expect(samples["ipam_blocks{ippool=blue,node=no_affinity}"]).toBe("1");
     expect(samples["ipam_allocations_per_node{node=b}"]).toBe("6");
     expect(samples["ipam_allocations_borrowed_per_node{node=a}"]).toBe("1");
     expect(samples["ipam_blocks_per_node{node=no_affinity}"]).toBe("2");
     expect(samples["ipam_gc_hosts_not_audited{}"]).toBe("1");
+  });
+
+  it("count blocks by owner as the pool has them now, whatever an audit saw before", async () => {
+    const samples = await scrape({
+      ...world,
+      owners: { blue: [["b", 2]], red: [["virtual:lb", 3]] },
+    });
+    const blocks = (ippool: string, node: string) => samples[`ipam_blocks{ippool=${ippool},node=${node}}`];
+    // The audit of a saw two blocks of blue; one of them has lost its owner since, and is nobody's.
+    expect(blocks("blue", "a")).toBe("0");
+    expect(blocks("blue", "b")).toBe("2");
+    expect(blocks("blue", "no_affinity")).toBe("1");
+    expect(blocks("red", "b")).toBe("0");
+    expect(samples["ipam_blocks_per_node{node=a}"]).toBe("0");
+    expect(samples["ipam_blocks_per_node{node=b}"]).toBe("2");
+  });
+
+  it("count blocks of virtual owners as nobody's, and their addresses as those of an unknown node", async () => {
+    const samples = await scrape({
+      pools: ["blue", "red"],
+      owners: { red: [["virtual:lb", 3]] },
+      hosts: [
+        { host: "a", figures: figures({ blue: { allocated: 1 } }) },
+        { host: "virtual:lb", figures: figures({ red: { allocated: 4, borrowed: 1, blocks: 3 } }) },
+        { host: "virtual:other", figures: figures({ red: { allocated: 2, blocks: 1 }, "": { blocks: 1 } }) },
+      ],
+    });
+    expect(Object.keys(samples).filter((key) => key.includes("virtual:"))).toEqual([]);
+    expect(samples).toMatchObject({
+      "ipam_allocations_in_use{ippool=red,node=unknown_node}": "6",
+      "ipam_allocations_in_use{ippool=blue,node=unknown_node}": "0",
+      "ipam_allocations_borrowed{ippool=red,node=unknown_node}": "1",
+      "ipam_allocations_gc_candidates{ippool=red,node=unknown_node}": "0",
+      "ipam_allocations_per_node{node=unknown_node}": "6",
+      "ipam_blocks{ippool=red,node=no_affinity}": "4",
+      "ipam_blocks{ippool=blue,node=no_affinity}": "1",
+      "ipam_blocks{ippool=no_ippool,node=no_affinity}": "1",
+      "ipam_blocks_per_node{node=no_affinity}": "6",
+    });
+    expect(Object.keys(samples).filter((key) => /reclamations.*unknown_node/.test(key))).toEqual([]);
+  });
+
+  it("know an owner that no list of hosts names and that has told nothing", async () => {
+    const hosts = [{ host: "left", registered: false }];
+    const samples = await scrape({
+      pools: ["blue"],
+      owners: {
+        blue: [
+          ["left", 2],
+          ["lost", 1],
+        ],
+      },
+      hosts,
+    });
+    for (const [node, blocks] of [
+      ["left", "2"],
+      ["lost", "1"],
+    ]) {
+      expect(samples[`ipam_blocks{ippool=blue,node=${node}}`]).toBe(blocks);
+      expect(samples[`ipam_allocations_in_use{ippool=blue,node=${node}}`]).toBe("0");
+    }
+  });
+
+  it("have every gauge for nobody and for no pool, at 0 where nothing is", async () => {
+    const samples = await scrape({ pools: ["blue"], hosts: [] });
+    for (const ippool of ["blue", "no_ippool"]) {
+      for (const name of ["in_use", "borrowed", "gc_candidates"]) {
+        expect(samples[`ipam_allocations_${name}{ippool=${ippool},node=unknown_node}`]).toBe("0");
+      }
+    }
+    expect(samples["ipam_blocks{ippool=no_ippool,node=no_affinity}"]).toBe("0");
+    expect(samples["ipam_allocations_per_node{node=unknown_node}"]).toBe("0");
   });
 
   it("count addresses that are in no pool as those of no_ippool, and 0 once there are none", async () => {
@@ -187,7 +262,7 @@ describe("the metrics", () => {
     expect(at("ipam_blocks")).toBe("4");
     // The counter of a pool goes with it, and moves to no other.
     expect(at("ipam_allocations_gc_reclamations")).toBe("5");
-    expect(samples["ipam_blocks_per_node{node=a}"]).toBe("5");
+    expect(samples["ipam_blocks_per_node{node=a}"]).toBe("4");
     expect(samples["ipam_allocations_borrowed_per_node{node=a}"]).toBe("2");
     const sums = await scrape({ pools: ["blue"], hosts }, "?perHost=false");
     expect(sums["ipam_blocks{ippool=no_ippool}"]).toBe("4");

@@ -100,6 +100,49 @@ describe("the metrics of a running service", () => {
     expect((await scrape())["ipam_gc_paused{}"]).toBe(0);
   });
 
+  it("count a block once at every look, while it loses its owner with an address in it", async () => {
+    const at = { ippool: "moving", cidr: "10.12.0.0/26" };
+    await expectStatus(stage.ops("PUT", `/v1/pools/${at.ippool}`, { cidr: at.cidr, blockSize: 26 }), 201);
+    const held = { host: "node-1", handle: "moving.one" };
+    await expectStatus(stage.ops("PUT", "/v1/allocations/10.12.0.5", held), 201);
+    // The audit of the host that the metrics know of finds the block to be its own.
+    await stage.sweep();
+    const blocks = async () => {
+      const samples = await scrape();
+      const of = Object.entries(samples).filter(([key]) =>
+        key.startsWith(`ipam_blocks{ippool=${at.ippool},`),
+      );
+      return Object.fromEntries(of.filter(([, value]) => value > 0));
+    };
+    expect(await blocks()).toEqual({ "ipam_blocks{ippool=moving,node=node-1}": 1 });
+    const order = { cidr: at.cidr, mustBeEmpty: false };
+    await expectStatus(stage.ops("POST", "/v1/affinity-releases", order), 200);
+    await stage.until("the directory has it as nobody's", async () => {
+      const counted = await blocks();
+      expect(Object.values(counted)).toEqual([1]);
+      return "ipam_blocks{ippool=moving,node=no_affinity}" in counted;
+    });
+  });
+
+  it("count what a virtual owner has as that of an unknown node, in blocks that no node owns", async () => {
+    const spec = { cidr: "10.13.0.0/26", blockSize: 26, allowedUses: ["LoadBalancer"] };
+    await expectStatus(stage.ops("PUT", "/v1/pools/outward", spec), 201);
+    const wish = { host: "virtual:lb", handle: "lb.one", use: "LoadBalancer", ipv4: { count: 1 } };
+    await expectStatus(stage.ops("POST", "/v1/allocations", wish), 201);
+    await stage.sweep();
+    const of = (samples: Record<string, number>) => ({
+      blocks: samples["ipam_blocks{ippool=outward,node=no_affinity}"],
+      inUse: samples["ipam_allocations_in_use{ippool=outward,node=unknown_node}"],
+      named: Object.keys(samples).filter((key) => key.includes("virtual")),
+    });
+    expect(of(await scrape())).toEqual({ blocks: 1, inUse: 1, named: [] });
+    await expectStatus(stage.ops("DELETE", "/v1/handles/lb.one"), 200);
+    // A reading of a block is good for ten minutes at most.
+    await stage.pass(11 * 60);
+    await stage.sweep();
+    expect(of(await scrape())).toEqual({ blocks: 1, inUse: 0, named: [] });
+  });
+
   it("lose what is of a host or a pool that has gone", async () => {
     const spec = { cidr: "10.11.0.0/24", blockSize: 26 };
     await expectStatus(stage.ops("PUT", "/v1/pools/passing", spec), 201);

@@ -45,6 +45,21 @@ function told(pools: readonly string[] | undefined, suspicion: Suspicion = ROW) 
   return figuresOf(facts as never).pools;
 }
 
+test("a virtual owner is on no node: it borrows only what nobody owns", () => {
+  const holding = (block: string, owner?: string) => ({
+    ...{ block, subjects: [] },
+    answer: { own: 1, pool: { name: "red", incarnation: 1 }, ...(owner === undefined ? {} : { owner }) },
+  });
+  const borrowed = (host: string) =>
+    figuresOf({
+      ...{ host, auditedAt: 1, judged: [], rows: [], hasKubernetes: false, reclaimed: new Map() },
+      holdings: [holding("a", host), holding("b", "other"), holding("c")],
+      ...{ report: { state: "never", workloads: 0 }, isGone: false },
+    } as never).pools.red?.borrowed;
+  expect(borrowed("h")).toBe(2);
+  expect(borrowed("virtual:lb")).toBe(1);
+});
+
 const NONE = { allocated: 0, borrowed: 0, blocks: 0, candidates: 0, reclaimed: 0 };
 
 test("what is left of a pool that is gone is told as in no pool, but for what it counted", () => {
