@@ -19,6 +19,8 @@ export interface Fake {
   send(method: string, path: string, options?: SendOptions): Promise<Response>;
 }
 
+type Sleep = Parameters<typeof createApp>[0]["sleep"];
+
 /** A body as it travels. */
 export type Body = string | Uint8Array<ArrayBuffer> | ReadableStream;
 
@@ -36,6 +38,8 @@ export interface FakeOptions {
   readonly policy?: Partial<Policy>;
   readonly assets?: Assets;
   readonly leased?: boolean;
+  /** Absent: time passes as it does. */
+  readonly sleep?: Sleep;
 }
 
 export const NOW = Date.parse("2026-11-29T02:51:07.412Z");
@@ -55,6 +59,9 @@ export async function tokensOf(...entries: { name: string; role: string; host?: 
 export function bearer(name: string): Record<string, string> {
   return { authorization: `Bearer secret-${name}` };
 }
+
+const realSleep: Sleep = (ms, signal) =>
+  setTimeout(ms, undefined, signal instanceof AbortSignal ? { signal } : {});
 
 /** Makes the face over fake objects. */
 export function fake(options: FakeOptions = {}): Fake {
@@ -108,7 +115,7 @@ export function fake(options: FakeOptions = {}): Fake {
     auth: options.auth ?? { mode: "none" },
     ...(options.assets === undefined ? {} : { assets: options.assets }),
     now: () => NOW,
-    sleep: (ms, signal) => setTimeout(ms, undefined, signal instanceof AbortSignal ? { signal } : {}),
+    sleep: options.sleep ?? realSleep,
     unique: () => `unique-${++counter}`,
     classify: () => undefined,
     report: (_id, error) => reported.push(error),

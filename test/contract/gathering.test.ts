@@ -23,14 +23,17 @@ const handleOf = (outcome: HostAllocateOutcome): string => {
   return outcome.ok ? "" : (outcome.error.evidence as unknown as { handle: string }).handle;
 };
 
-/** A Host that answers when it is told to, and a clock that stands unless it is moved. */
+/** After so long whoever has not been answered was cut off. */
+const CUT_OFF_MS = 2 * (LOCAL_SETTINGS.untilMs + LOCAL_SETTINGS.skewMs) + 1;
+
+/** A Host that answers when it is told to, a clock that stands unless it is moved, limits that never pass. */
 class Stage {
   readonly alone: string[] = [];
   readonly messages: string[][] = [];
   readonly fetched: string[] = [];
   readonly kept: Promise<unknown>[] = [];
   now = 1_000;
-  /** Sleeps that never end: whoever began them was cut off. */
+  /** Turns of the event loop that never come: whoever waits for one was cut off; limits pass at once then. */
   isCutOff = false;
   together: (handles: readonly string[]) => Promise<TogetherOutcome[]> = async (handles) =>
     handles.map((handle) => ({ kind: "done", outcome: answerFor(handle) }));
@@ -60,10 +63,12 @@ class Stage {
         },
       }),
     } as unknown as Ports,
-    settings: { ...LOCAL_SETTINGS, untilMs: 20, skewMs: 5 },
+    settings: LOCAL_SETTINGS,
     now: () => this.now,
-    sleep: (ms: number): Promise<void> =>
-      this.isCutOff && ms === 0 ? new Promise(() => undefined) : new Promise((end) => setTimeout(end, ms)),
+    sleep: (ms: number): Promise<void> => {
+      const isOver = ms === 0 ? !this.isCutOff : this.isCutOff;
+      return isOver ? new Promise((end) => setTimeout(end)) : new Promise(() => undefined);
+    },
     keep: (pending: Promise<unknown>) => {
       this.kept.push(pending);
     },
@@ -200,7 +205,7 @@ describe("whoever gathers is cut off", () => {
     // As the platform marks a call whose answer was lost.
     expect(waiting).toMatchObject({ status: "rejected", reason: { retryable: true } });
     stage.isCutOff = false;
-    stage.now += 101;
+    stage.now += CUT_OFF_MS;
     stage.makeBusy();
     const [later] = await Promise.all(stage.ask("later"));
     expect(handleOf(later as HostAllocateOutcome)).toBe("later");
@@ -211,7 +216,7 @@ describe("whoever gathers is cut off", () => {
   it("requests whose events were cut off do not count for ever", () => {
     const stage = new Stage();
     stage.makeBusy();
-    stage.now += 51;
+    stage.now += CUT_OFF_MS;
     void Promise.all(stage.ask("alone-again"));
     expect(stage.alone).toEqual([...names(4), "alone-again"]);
   });

@@ -179,10 +179,11 @@ describe("R2: what is unknown, repeated, null or out of bounds is refused, all a
 
   it("lists at most 256 faults of a body that is nothing but faults, and does not take long", async () => {
     const json = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`k${i}`, 1]));
-    const begun = performance.now();
+    const begun = process.cpuUsage();
     const { errors } = await problemOf(await allocating().send("POST", "/v1/allocations", { json }));
     expect(errors).toHaveLength(256);
-    expect(performance.now() - begun).toBeLessThan(3_000);
+    const { user, system } = process.cpuUsage(begun);
+    expect((user + system) / 1_000, "milliseconds of its own").toBeLessThan(3_000);
   });
 
   it("refuses a key that JSON libraries drop", async () => {
@@ -273,7 +274,7 @@ describe("R14: paths and methods", () => {
 });
 
 describe("R10: the caller's deadline", () => {
-  const slow = () => new Promise((resolve) => setTimeout(resolve, 500, nothing()));
+  const endless = () => new Promise(() => undefined);
   const headers = { "x-request-timeout-ms": "5" };
 
   it("counts from arrival and reaches the object", async () => {
@@ -286,7 +287,7 @@ describe("R10: the caller's deadline", () => {
   });
 
   it("ends in outcome_unknown where something may have been done, else in deadline_exceeded", async () => {
-    const service = fake({ answers: { "host.allocate": slow, "host.describe": slow } });
+    const service = fake({ answers: { "host.allocate": endless, "host.describe": endless } });
     const wrote = await service.send("POST", "/v1/allocations", { json: wish, headers });
     expect((await problemOf(wrote)).code).toBe("outcome_unknown");
     const read = await service.send("GET", "/v1/hosts/a", { headers });
