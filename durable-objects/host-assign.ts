@@ -12,7 +12,8 @@ import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import type { AssignRefusal, HostAssignRequest } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
-import { HostAttempt, type Seat, type SeatResult } from "./host-attempt.ts";
+import { HostAttempt } from "./host-attempt.ts";
+import type { Seat, SeatResult } from "./host-attempt-terms.ts";
 import { again, type HostContext, poolTarget, untilOf } from "./host-context.ts";
 import { saveBorrowed } from "./storage/host-rows.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { BlockCounts } from "../src/core/allocation.ts";
 import type { Considered } from "../src/core/errors.ts";
-import type { Seat } from "./host-attempt.ts";
+import type { Seat } from "./host-attempt-terms.ts";
 
 /** What a block that was asked looks like in an answer: one that gives addresses, or why it does not. */
 export function blockConsidered(seat: Seat, host: string, counts: BlockCounts): Considered {

@@ -11,7 +11,7 @@ import type { CompiledPolicy, CompiledPool } from "../src/core/policy.ts";
 import type { BlockView } from "../src/rpc/block.ts";
 import type { HostExplainRequest } from "../src/rpc/host.ts";
 import type { PlannedClaim } from "../src/rpc/pool.ts";
-import type { Seat } from "./host-attempt.ts";
+import type { Seat } from "./host-attempt-terms.ts";
 import { ROUNDS_MAX } from "./host-borrowing.ts";
 import { blockConsidered, blockMet } from "./host-considered.ts";
 import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";

@@ -7,7 +7,7 @@ import { rejection } from "../src/core/errors.ts";
 import { invariant } from "../src/core/invariant.ts";
 import { IN_PROGRESS_RETRY_AFTER_SECONDS } from "../src/core/limits.ts";
 import type { KeyRow, SettleItem } from "../src/rpc/handle-index.ts";
-import type { AttemptRefusal, AttemptWish } from "./host-attempt.ts";
+import type { AttemptRefusal, AttemptWish } from "./host-attempt-terms.ts";
 import { again, type HostContext, untilOf } from "./host-context.ts";
 
 export type LimitMet =

@@ -9,7 +9,8 @@ import { choosePools, type NoPool, type PoolChoice } from "../src/core/pool-choi
 import type { HostAllocateRequest } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
-import type { AttemptRefusal, HostAttempt, Seat, SeatResult } from "./host-attempt.ts";
+import type { HostAttempt } from "./host-attempt.ts";
+import type { AttemptRefusal, Seat, SeatResult } from "./host-attempt-terms.ts";
 import { HostBorrowing } from "./host-borrowing.ts";
 import { HostClaims } from "./host-claims.ts";
 import { blockConsidered, blockMet } from "./host-considered.ts";

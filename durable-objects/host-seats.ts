@@ -5,7 +5,7 @@
 import type { Family } from "../src/core/errors.ts";
 import { earliest } from "../src/core/placement.ts";
 import type { CompiledPool } from "../src/core/policy.ts";
-import type { Seat } from "./host-attempt.ts";
+import type { Seat } from "./host-attempt-terms.ts";
 import { cidrOf, type HostContext } from "./host-context.ts";
 import type { Affinity } from "./storage/host-rows.ts";
 

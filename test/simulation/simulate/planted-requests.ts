@@ -5,6 +5,7 @@
 import type { Planted } from "./planted.ts";
 
 const ATTEMPT = "durable-objects/host-attempt.ts";
+const ATTEMPT_ROW = "durable-objects/host-attempt-row.ts";
 const CLUSTER = "durable-objects/cluster.ts";
 const BLOCK_AFFINITY = "src/core/block-affinity.ts";
 const BLOCK_ALLOCATE = "src/core/block-allocate.ts";
@@ -15,9 +16,9 @@ const AFTER_POLICY = /^(I7|I8|I12)/;
 export const REQUEST_FAULTS: Readonly<Record<string, Planted>> = {
   F1: {
     what: "the block is asked beside the index, not after it",
-    file: ATTEMPT,
-    find: "const reserved = await this.#reserve(seat.block);",
-    replace: `this.#reserve(seat.block); this.#reservedUntil = this.#indexUntil();
+    file: ATTEMPT_ROW,
+    find: "const reserved = await this.#reserve(block);",
+    replace: `this.#reserve(block); this.#reservedUntil = this.#indexUntil();
       const reserved = { kind: "answered", value: { kind: "reserved" } } as never as Awaited<ReturnType<typeof this.lookUp>>;`,
     by: /^(I5|I9|I13)/,
     within: 100,
@@ -132,8 +133,8 @@ export const REQUEST_FAULTS: Readonly<Record<string, Planted>> = {
   F24: {
     what: "an unknown outcome leads to the next block",
     file: ATTEMPT,
-    find: `return until === undefined ? this.#refuse(rejection("policy_unavailable", {}, 1)) : this.#unknown();`,
-    replace: `return until === undefined ? this.#refuse(rejection("policy_unavailable", {}, 1)) : { kind: "affinity_lost", final: true };`,
+    find: "return until === undefined ? policyUnavailable() : unknownOutcome(this.wish);",
+    replace: `return until === undefined ? policyUnavailable() : { kind: "affinity_lost", final: true };`,
     by: /^(I13|I9|I5)/,
     directed: "answersLost",
     within: 300,
