@@ -5,12 +5,15 @@
 import type { EventDraft } from "../src/core/events.ts";
 import type { Brakes } from "../src/core/leak-brakes.ts";
 import { leakTimes } from "../src/core/leak-policy.ts";
+import type { PoolWarning } from "../src/core/pool-warning.ts";
+import type { Digests } from "../src/core/sweep-news.ts";
 import type { GcView } from "../src/rpc/leaks.ts";
 import type { SweepRows } from "./storage/sweep-rows.ts";
 
 /**
  * One way through all hosts. Units: milliseconds since 1970.
- * Shape: counts the hosts, lists the nodes, visits the hosts, then those again that had more to do.
+ * Shape: counts the hosts, lists the nodes, visits the hosts, then those again that had more to do, then looks
+ * at the pools.
  */
 export interface Tour {
   readonly number: number;
@@ -19,8 +22,8 @@ export interface Tour {
   readonly startedAt: number;
   /** When it came on last. */
   readonly movedAt: number;
-  readonly phase: "count" | "nodes" | "hosts" | "again" | "over";
-  /** The last host of this phase, or where the list of nodes goes on. */
+  readonly phase: "count" | "nodes" | "hosts" | "again" | "pools" | "over";
+  /** The last host or pool of this phase, or where the list of nodes goes on. */
   readonly after?: string;
   /** The list of nodes that is under way. */
   readonly list?: { readonly takenAt: number; readonly pages: number; readonly begunAnew: number };
@@ -29,6 +32,8 @@ export interface Tour {
   readonly total: number;
   readonly visited: number;
   readonly silent: number;
+  /** What it has told as events. Absent: nothing. */
+  readonly digests?: Digests;
   /** The sweep that ended last. */
   readonly last?: { readonly at: number; readonly ms: number };
 }
@@ -75,10 +80,12 @@ interface States {
   readonly known: { readonly since: number; readonly isToldStuck: boolean };
   /** The last complete list of nodes. */
   readonly nodes: { readonly listedAt: number };
+  /** Pools that count as warned of, by name and incarnation. */
+  readonly pools: { readonly warned: Readonly<Record<string, PoolWarning>> };
 }
 
-/** Events that may wait; more than these are news no longer. */
-const NEWS_MAX = 64;
+/** Events that may wait, more than a sweep and its operators make; more than these are news no longer. */
+const NEWS_MAX = 256;
 
 /** Each state is one row, read inside the transaction that rests on it. */
 export class SweepState {

@@ -3,6 +3,7 @@
  * May import: core, rpc, platform, storage. Rule: a host that does not answer holds nobody up, and no crash
  * loses the place; what was visited twice was audited twice, which is harmless.
  */
+import type { EventDraft } from "../src/core/events.ts";
 import { leakTimes } from "../src/core/leak-policy.ts";
 import { sweepPeriodMs } from "../src/core/leak-status.ts";
 import type { HostEntry } from "../src/rpc/cluster.ts";
@@ -11,7 +12,9 @@ import { CheckCalls, NoAnswer } from "./check-calls.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Store } from "./storage/store.ts";
 import type { NodeRow, SweepRows, SweptHost } from "./storage/sweep-rows.ts";
+import { SweepNews } from "./sweep-news.ts";
 import { type NodeFacts, SweepNodes } from "./sweep-nodes.ts";
+import { SweepPools } from "./sweep-pools.ts";
 import type { SweepState, Tour } from "./sweep-state.ts";
 
 /** Hosts visited at a time, and in one event. */
@@ -63,6 +66,8 @@ export class SweepTour {
   readonly #rows: SweepRows;
   readonly #state: SweepState;
   readonly #nodes: SweepNodes;
+  readonly #pools: SweepPools;
+  readonly #news: SweepNews;
 
   constructor(runtime: Runtime, store: Store, rows: SweepRows, state: SweepState) {
     this.#runtime = runtime;
@@ -70,6 +75,8 @@ export class SweepTour {
     this.#rows = rows;
     this.#state = state;
     this.#nodes = new SweepNodes(runtime, rows, state);
+    this.#pools = new SweepPools(runtime, state);
+    this.#news = new SweepNews(runtime, rows, state);
   }
 
   /** Reads the times of the policy anew; without an answer those known last stand. */
@@ -158,6 +165,8 @@ export class SweepTour {
         return await this.#visitNext(tour, slice);
       case "again":
         return await this.#visitAgain(tour, slice);
+      case "pools":
+        return await this.#lookAtPools(tour, slice);
       case "over":
         return false;
     }
@@ -190,13 +199,7 @@ export class SweepTour {
     const last = lot.at(-1)?.host ?? "";
     const visits = await this.#visits(tour, lot, slice);
     return this.#commit(tour, (current) => {
-      const silent = this.#keep(current, visits);
-      return {
-        ...current,
-        after: last,
-        visited: current.visited + lot.length,
-        silent: current.silent + silent,
-      };
+      return { ...this.#keep(current, visits), after: last, visited: current.visited + lot.length };
     });
   }
 
@@ -208,7 +211,7 @@ export class SweepTour {
     slice.isLastPage = page.next === undefined;
   }
 
-  /** Hosts that had more to do, round after round; the sweep is over when there are none. */
+  /** Hosts that had more to do, round after round; the pools come when there are none. */
   async #visitAgain(tour: Tour, slice: Slice): Promise<boolean> {
     const { after = "", ...rest } = tour;
     const lot = this.#rows.unfinished(after, Math.min(LOT, HOSTS_PER_EVENT_MAX - slice.visits));
@@ -216,19 +219,26 @@ export class SweepTour {
     if (last === undefined) {
       // Those that are still not done are left to the next slice: each has its share.
       if (after !== "") return this.#commit(tour, () => rest) && this.#rows.unfinished("", 1).length === 0;
-      return this.#commit(tour, (current) => this.#over(current));
+      return this.#commit(tour, () => ({ ...rest, phase: "pools" }));
     }
     const visits = await this.#visits(tour, lot, slice);
+    return this.#commit(tour, (current) => ({ ...this.#keep(current, visits), after: last }));
+  }
+
+  /** The pools, some at a time; the sweep is over with the last. */
+  async #lookAtPools(tour: Tour, { calls }: Slice): Promise<boolean> {
+    const look = await this.#pools.look(tour.after, calls);
     return this.#commit(tour, (current) => {
-      const silent = this.#keep(current, visits);
-      return { ...current, after: last, silent: current.silent + silent };
+      const told = this.#news.tell(current, this.#pools.keep(look, this.#runtime.now()));
+      return look.next === undefined ? this.#over(told) : { ...told, after: look.next };
     });
   }
 
   #over(tour: Tour): Tour {
     const at = this.#runtime.now();
+    const gone = this.#rows.unmet(tour.number).flatMap((host) => this.#news.ofGone(host, at));
     this.#rows.dropUnmet(tour.number);
-    const { after: _after, list: _list, ...rest } = tour;
+    const { after: _after, list: _list, ...rest } = this.#news.end(this.#news.tell(tour, gone), at);
     return { ...rest, phase: "over", last: { at, ms: Math.max(0, at - tour.startedAt) } };
   }
 
@@ -261,10 +271,10 @@ export class SweepTour {
     return { host, kind, ...facts, ...(answer === undefined ? {} : { answer }) };
   }
 
-  /** Stores what a lot of visits brought; returns how many hosts were silent. */
-  #keep({ number }: Tour, visits: readonly Visit[]): number {
+  /** Stores what a lot of visits brought, and tells what of it is news. */
+  #keep(tour: Tour, visits: readonly Visit[]): Tour {
     const now = this.#runtime.now();
-    for (const visit of visits) this.#keepOne(number, visit, now);
+    const events = visits.flatMap((visit) => this.#keepOne(tour.number, visit, now));
     const silent = visits.filter(({ answer }) => answer === undefined);
     const failed = visits.find(({ answer }) => answer?.figures.lastError !== undefined);
     const fault = this.#state.read("fault");
@@ -275,15 +285,15 @@ export class SweepTour {
     } else if (failed !== undefined && error !== undefined && error.at > (fault?.at ?? 0)) {
       this.#state.put("fault", { at: error.at, what: `host ${failed.host}: ${error.what}` });
     }
-    return silent.length;
+    return this.#news.tell({ ...tour, silent: tour.silent + silent.length }, events);
   }
 
-  #keepOne(met: number, { host, kind, node, answer }: Visit, now: number): void {
+  #keepOne(met: number, { host, kind, node, answer }: Visit, now: number): readonly EventDraft[] {
+    const before = this.#rows.find(host);
     if (answer?.kind === "unknown") {
       this.#rows.drop(host);
-      return;
+      return before === undefined ? [] : this.#news.ofGone(before, now, answer.figures);
     }
-    const before = this.#rows.find(host);
     const again = before?.met === met ? before.again : 0;
     const figures = answer?.figures ?? before?.figures;
     const next: SweptHost = {
@@ -292,7 +302,7 @@ export class SweepTour {
       ...(figures === undefined ? {} : { figures }),
       node,
     };
-    this.#rows.put(next, now);
+    return this.#news.ofHost(this.#rows.put(next, now), now);
   }
 
   /** Stores a step, unless another instance has gone on meanwhile; then the slice ends. */

@@ -103,6 +103,7 @@ export class SweepView {
     const tour = this.#state.running();
     switch (tour?.phase) {
       case undefined:
+      case "pools":
       case "over":
         return 0;
       case "count":

@@ -21,6 +21,8 @@ import { SweepView } from "./sweep-view.ts";
 
 /** How long the alarm waits before it tries again what failed, ms. */
 const ALARM_RETRY_MS = 5_000;
+/** Events that Cluster takes before they are struck off. */
+const NEWS_LOT = 16;
 /** An alarm that is so late was lost, ms. */
 const ALARM_LOST_MS = 60_000;
 
@@ -184,10 +186,13 @@ export class SweepObject extends DurableObject<Env> implements SweepPort {
 
   async #sendNews(): Promise<undefined> {
     const calls = new CheckCalls(this.#runtime);
-    for (const { message, event } of this.#state.news()) {
-      await calls.must(() => this.#runtime.ports.cluster().noted({ message, event }));
+    const all = this.#state.news();
+    for (let begin = 0; begin < all.length; begin += NEWS_LOT) {
+      const lot = all.slice(begin, begin + NEWS_LOT);
+      for (const news of lot) await calls.must(() => this.#runtime.ports.cluster().noted(news));
+      const sent = new Set(lot.map(({ message }) => message));
       this.#store.transaction(() => {
-        const waiting = this.#state.news().filter((news) => news.message !== message);
+        const waiting = this.#state.news().filter(({ message }) => !sent.has(message));
         this.#state.put("news", { waiting });
       });
     }

@@ -16,6 +16,9 @@ interface EventRow extends SqlRow {
 const PRUNE_EVERY = 512;
 /** Latest events among which a repeated message is looked for. */
 const REPEAT_WITHIN = 512;
+/** Each kind is kept for itself: neither refusals nor the collector's daily work push out who changed what. */
+const OF_HOSTS = "('leak_released', 'host_silent')";
+const KINDS = ["type = 'refusal'", `type IN ${OF_HOSTS}`, `type <> 'refusal' AND type NOT IN ${OF_HOSTS}`];
 const FILTERS = ["type", "severity", "host", "pool", "code"] as const;
 
 export class EventRows {
@@ -78,9 +81,9 @@ export class EventRows {
     return this.#store.row<{ id: number }>("SELECT coalesce(max(id), 0) AS id FROM event")?.id ?? 0;
   }
 
-  /** Keeps the latest of each kind. Why: a storm of refusals must not push out who changed what. */
+  /** Keeps the latest of each kind. */
   #prune(): void {
-    for (const kind of ["type = 'refusal'", "type <> 'refusal'"]) {
+    for (const kind of KINDS) {
       this.#store.write(
         `DELETE FROM event WHERE ${kind} AND id < (
           SELECT id FROM event WHERE ${kind} ORDER BY id DESC LIMIT 1 OFFSET ${EVENTS_KEPT_MIN - 1}

@@ -3,6 +3,7 @@
  * May import: core, rpc, store. Rule: a row of a host is written once per sweep, and when what it tells differs.
  */
 import { releasedBetween, risenOnly } from "../../src/core/leak-status.ts";
+import { firstTold, type HostTold } from "../../src/core/sweep-news.ts";
 import type { HostLeakFigures } from "../../src/rpc/leaks.ts";
 import { checkTables } from "./check-rows.ts";
 import type { Migrations, SqlRow, Store } from "./store.ts";
@@ -41,6 +42,14 @@ export const SWEEP_MIGRATIONS: Migrations = [
     "ALTER TABLE checks ADD COLUMN reports INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE upkeep_checks ADD COLUMN reports INTEGER NOT NULL DEFAULT 0",
   ],
+  [
+    "ALTER TABLE gc_hosts ADD COLUMN told TEXT",
+    // What was released before there were events of it is no news.
+    `UPDATE gc_hosts SET told = json_object('released', (
+       SELECT json_group_object(pools.key, json_extract(pools.value, '$.reclaimed'))
+       FROM json_each(gc_hosts.figures, '$.pools') AS pools
+     )) WHERE figures IS NOT NULL`,
+  ],
 ];
 
 const MINUTE_MS = 60_000;
@@ -59,6 +68,8 @@ export interface SweptHost {
   readonly figures?: HostLeakFigures;
   /** What the cluster says of its node. */
   readonly node: NodeRow;
+  /** Absent: nothing was told of it, or what was stays as it stands. */
+  readonly told?: HostTold;
 }
 
 /** Invariant: only what was seen once can be missing. */
@@ -91,6 +102,7 @@ interface HostRow extends SqlRow {
   missing_since: number | null;
   not_found_at: number | null;
   is_unreadable: number;
+  told: string | null;
 }
 
 export class SweepRows {
@@ -121,16 +133,22 @@ export class SweepRows {
     return row && toHost(row);
   }
 
-  /** Stores a host, and counts what it has released since it told last. */
-  put(next: SweptHost, now: number): void {
+  /** Stores a host as it is told, and counts what it has released since it told last; returns what stands now. */
+  put(next: SweptHost, now: number): SweptHost {
     const before = this.find(next.host);
-    const merged = next.figures === undefined ? next : { ...next, figures: risen(before, next.figures) };
+    const merged = mergedWith(before, next);
     if (merged.figures !== undefined) {
       this.#countReleased(releasedBetween(before?.figures?.pools ?? {}, merged.figures.pools), now);
     }
-    if (before !== undefined && JSON.stringify(before) === JSON.stringify(merged)) return;
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(merged)) return merged;
     this.#write(merged);
     if (this.#allocated !== undefined) this.#allocated += allocatedOf(merged) - allocatedOf(before);
+    return merged;
+  }
+
+  /** Notes what was told of a host; in the transaction that keeps the event. */
+  putTold(host: string, told: HostTold): void {
+    this.#store.write("UPDATE gc_hosts SET told = ? WHERE host = ?", JSON.stringify(told), host);
   }
 
   /** Forgets a host of which nothing is known any more. */
@@ -139,7 +157,12 @@ export class SweepRows {
     this.#allocated = undefined;
   }
 
-  /** Forgets the hosts that a whole sweep did not meet. */
+  /** The hosts that a whole sweep did not meet. */
+  unmet(sweep: number): SweptHost[] {
+    return this.#store.rows<HostRow>("SELECT * FROM gc_hosts WHERE met < ? ORDER BY host", sweep).map(toHost);
+  }
+
+  /** Forgets them. */
   dropUnmet(sweep: number): void {
     this.#store.write("DELETE FROM gc_hosts WHERE met < ?", sweep);
     this.#allocated = undefined;
@@ -250,15 +273,15 @@ export class SweepRows {
     );
   }
 
-  #write({ host, kind, met, metAt, again, figures, node }: SweptHost): void {
+  #write({ host, kind, met, metAt, again, figures, node, told }: SweptHost): void {
     const { candidates, confirmed, held } = figures?.counts ?? { candidates: 0, confirmed: 0, held: 0 };
     this.#store.write(
-      "INSERT OR REPLACE INTO gc_hosts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO gc_hosts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       ...[host, kind, met, metAt, again, figures?.auditedAt ?? 0, figures?.allocated ?? 0],
       ...[candidates, confirmed, held, figures?.report.lastAt ?? null],
       figures === undefined ? null : JSON.stringify(figures),
       ...[Number(node.wasSeen), node.missingSince ?? null, node.notFoundAt ?? null],
-      Number(node.isUnreadable),
+      ...[Number(node.isUnreadable), told === undefined ? null : JSON.stringify(told)],
     );
   }
 }
@@ -277,11 +300,17 @@ function toHost(row: HostRow): SweptHost {
       ...(row.not_found_at === null ? {} : { notFoundAt: row.not_found_at }),
       isUnreadable: row.is_unreadable === 1,
     },
+    ...(row.told === null ? {} : { told: JSON.parse(row.told) as HostTold }),
   };
 }
 
-function risen(before: SweptHost | undefined, figures: HostLeakFigures): HostLeakFigures {
-  return { ...figures, pools: risenOnly(before?.figures?.pools ?? {}, figures.pools) };
+/** What stands after a host has told: counts do not go back, and what was told of it stays. */
+function mergedWith(before: SweptHost | undefined, next: SweptHost): SweptHost {
+  const { told: known, ...rest } = next;
+  const told = known ?? before?.told;
+  if (next.figures === undefined) return told === undefined ? rest : { ...rest, told };
+  const pools = risenOnly(before?.figures?.pools ?? {}, next.figures.pools);
+  return { ...rest, figures: { ...next.figures, pools }, told: firstTold(told ?? {}, pools) };
 }
 
 function allocatedOf(host: SweptHost | undefined): number {

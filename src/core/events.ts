@@ -5,6 +5,7 @@
 import type { Shortfall } from "./errors.ts";
 import type { Config, PoolDefinition, ReservationDefinition } from "./policy.ts";
 
+/** `overload` is reserved: who is overloaded can tell nobody, and who met it tells a `refusal`. */
 export type EventType =
   | "refusal"
   | "config_changed"
@@ -41,8 +42,9 @@ export interface EventDraft {
   readonly pool?: string;
   readonly address?: string;
   readonly code?: string;
-  /** A refusal stands for so many requests, the first of them at `firstAt`. */
+  /** A refusal stands for so many requests, what was released for so many addresses. */
   readonly count?: number;
+  /** Of a refusal: its first request. Of a host that is silent: when its last report was made. */
   readonly firstAt?: number;
   readonly before?: ChangedFields;
   readonly after?: ChangedFields;

@@ -83,3 +83,28 @@ test("its tables take a list of nodes: who is named is seen, who was seen and is
     expect(rows.oldest()).toEqual({ host: "a", at: 1 });
   });
 });
+
+test("its tables take over what hosts had released before it was told, and keep what was told since", async () => {
+  const pools = { blue: { allocated: 1, borrowed: 0, blocks: 1, candidates: 0, reclaimed: 7 } };
+  await runInDurableObject(stub() as never, async (_object, state) => {
+    const { sql } = state.storage;
+    sql.exec("CREATE TABLE schema_version (version INTEGER PRIMARY KEY) STRICT");
+    for (const statement of SWEEP_MIGRATIONS.slice(0, 3).flat()) sql.exec(statement);
+    sql.exec("INSERT INTO schema_version (version) VALUES (3)");
+    sql.exec(
+      "INSERT INTO gc_hosts VALUES ('a', 'host', 1, 1, 0, 1, 3, 0, 0, 0, NULL, ?, 0, NULL, NULL, 0)",
+      JSON.stringify({ ...figures, pools }),
+    );
+    const store = new Store(state.storage, SWEEP_MIGRATIONS);
+    const rows = new SweepRows(store);
+    expect(rows.find("a")?.told).toEqual({ released: { blue: 7 } });
+    const told = { silentSince: 5, released: { blue: 9 } };
+    store.transaction(() => rows.putTold("a", told));
+    const before = rows.find("a");
+    if (before === undefined) throw new Error("its row is gone");
+    // What a host tells later leaves it as it is.
+    const { told: _told, ...next } = before;
+    store.transaction(() => rows.put({ ...next, metAt: 2 }, 5));
+    expect(rows.find("a")).toMatchObject({ metAt: 2, told });
+  });
+});

@@ -216,4 +216,22 @@ describe("the list", () => {
     expect(count("type = 'refusal'")).toBeLessThanOrEqual(10_000 + 512);
     expect(await events({ type: "pool_changed" })).toHaveLength(1);
   }, 60_000);
+
+  test("what the collector tells of hosts every day pushes out none of the others", async () => {
+    scene = await Scene.open();
+    const count = (where: string) =>
+      Number(scene.world.rows(CLUSTER_OBJECT_NAME, `SELECT count(*) AS n FROM event WHERE ${where}`)[0]?.n);
+    const others = count("true");
+    // With so many more the next one is that with which the oldest go.
+    const daily = 512 * 40 - 1 - others;
+    scene.world.damage(
+      CLUSTER_OBJECT_NAME,
+      `WITH RECURSIVE nth (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM nth WHERE n < ${daily})
+       INSERT INTO event (at, type, severity, count, body)
+       SELECT 1, CASE n % 2 WHEN 0 THEN 'leak_released' ELSE 'host_silent' END, 'info', 1, '{}' FROM nth`,
+    );
+    await scene.world.during(cluster().changeConfig({ patch: { ipCooldownSeconds: 9 }, ...by }));
+    expect(count("type IN ('leak_released', 'host_silent')")).toBe(10_000);
+    expect(count("type NOT IN ('leak_released', 'host_silent')")).toBe(others + 1);
+  });
 });

@@ -6,6 +6,7 @@ import type { ChangedFields, EventType, RecentEvent } from "../../core/events.ts
 import { shortfallOnWire } from "../problem.ts";
 import { timeText } from "../problems/row.ts";
 import type { Wire } from "../schemas/components.ts";
+import { type PoolWarningFigures, poolWarningText } from "./pool-warning.ts";
 
 /** Writes one event. */
 export function eventOnWire(event: RecentEvent): Wire["Event"] {
@@ -22,7 +23,7 @@ export function eventOnWire(event: RecentEvent): Wire["Event"] {
   };
 }
 
-/** The sentence of each type; types that nothing writes yet have none. */
+/** The sentence of each type; one that nothing writes has none. */
 const SUMMARIES: Partial<Record<EventType, (event: RecentEvent) => string>> = {
   refusal: refused,
   config_changed: ({ before, after }) =>
@@ -39,12 +40,49 @@ const SUMMARIES: Partial<Record<EventType, (event: RecentEvent) => string>> = {
     `are more than the ${after?.limitPercent} % that it believes.`,
   gc_stuck: () => "The collector stood still: no trigger called, or no host was audited, for too long.",
   host_removed: ({ host }) => `Host ${host} was removed.`,
+  host_silent: silent,
+  leak_released: released,
+  pool_warning: warned,
 };
 
 function refused({ count = 1, host, code, pool }: RecentEvent): string {
   const requests = count === 1 ? "1 request" : `${count} requests`;
   const where = pool === undefined ? "" : ` (pool ${pool})`;
   return `${requests} for ${host} ${count === 1 ? "was" : "were"} refused: ${code}${where}.`;
+}
+
+function silent({ host, firstAt, after }: RecentEvent): string {
+  if (host === undefined) {
+    return `${others(after, "host")} stopped reporting: nothing there is released on their word.`;
+  }
+  const last = firstAt === undefined ? "" : ` Its last report is of ${timeText(firstAt)}.`;
+  return `Host ${host} stopped reporting: nothing there is released on its agent's word.${last}`;
+}
+
+function released({ host, pool, count = 0, after }: RecentEvent): string {
+  const addresses = count === 1 ? "1 leaked address" : `${count} leaked addresses`;
+  if (host === undefined) return `The collector released ${addresses} of ${others(after, "host")}.`;
+  const where = pool === undefined ? "" : ` (pool ${pool})`;
+  return `The collector released ${addresses} of ${host}${where}.`;
+}
+
+function warned({ pool, code, after = {} }: RecentEvent): string {
+  if (pool === undefined) return `${others(after, "pool")} have few addresses left, or none.`;
+  return poolWarningText(code === "pool_full" ? code : "pool_nearly_full", pool, figuresOf(after));
+}
+
+function figuresOf(after: ChangedFields): PoolWarningFigures {
+  const figure = (name: string) => after[name] ?? "?";
+  return {
+    ...{ usedPercent: figure("usedPercent"), warnAtPercent: figure("warnAtPercent") },
+    ...{ available: figure("available"), allocated: figure("allocated") },
+    ...{ cooling: figure("cooling"), reserved: figure("reserved") },
+  };
+}
+
+/** Those of a sweep that have no event of their own. */
+function others({ others: count = "0" }: ChangedFields = {}, what: "host" | "pool"): string {
+  return count === "1" ? `1 more ${what}` : `${count} more ${what}s`;
 }
 
 /** What an operator did to the collector; undefined: it was another part of the configuration. */

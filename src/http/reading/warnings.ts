@@ -3,11 +3,14 @@
  * May import: core, rpc and http. Rule: a warning is a fact of this answer, not a guess about the future.
  */
 import type { Policy, PoolDefinition } from "../../core/policy.ts";
+import { poolWarning } from "../../core/pool-warning.ts";
 import type { GcView } from "../../rpc/leaks.ts";
 import type { PoolUsageView } from "../../rpc/pool.ts";
+import { poolWarningText } from "../present/pool-warning.ts";
 import { timeText } from "../problems/row.ts";
 import type { Wire } from "../schemas/components.ts";
 import { gcWarnings } from "./gc-warnings.ts";
+import type { HeldRemoval } from "./removals.ts";
 
 type Warning = Wire["Warning"];
 
@@ -21,15 +24,18 @@ export interface Observed {
   /** Nobody is asked who he is. */
   readonly isOpen: boolean;
   readonly gc: GcView;
+  /** Hosts that stay `removing` until somebody releases what holds them. */
+  readonly held: readonly HeldRemoval[];
 }
 
-/** Lists the warnings: the service first, then its configuration, the collector, pools by name. */
+/** Lists the warnings: the service first, then its configuration, the collector, hosts, pools by name. */
 export function warningsOf(observed: Observed): Warning[] {
   const { usages } = observed;
   return [
     ...ofService(observed),
     ...ofConfig(observed),
     ...gcWarnings(observed.gc),
+    ...observed.held.map(ofRemoval),
     ...usages.flatMap(ofPool),
   ];
 }
@@ -95,29 +101,35 @@ function ofConfig({ policy, usages, hostsActive }: Observed): Warning[] {
   return warnings;
 }
 
+function ofRemoval({ host, kept: { addresses, handles } }: HeldRemoval): Warning {
+  const held = addresses === 1 ? "1 address" : `${addresses} addresses`;
+  const [first = "", ...others] = handles;
+  const named = others.length === 0 ? first : `each of ${handles.join(", ")}`;
+  return {
+    code: "host_removing_blocked",
+    host,
+    summary: `Host ${host} stays removing: it holds ${held} that no collector releases.`,
+    hint: `DELETE /v1/handles/{handle} for ${named} releases them; GET /v1/allocations?host=${host} lists what is left.`,
+  };
+}
+
 function ofPool({ pool, usage }: Observed["usages"][number]): Warning[] {
-  if (pool.disabled || pool.terminating !== undefined) return [];
+  const code = poolWarning(pool, usage);
+  if (code === undefined) return [];
   const { name, warnAtPercent, nodeSelector } = pool;
-  const { available, allocated, cooling, reserved, usedPercent, nextFreeAt } = usage;
-  if (available === "0") {
-    const free = nextFreeAt === undefined ? "" : ` An address becomes free at ${timeText(nextFreeAt)}.`;
-    const figures = `${allocated} allocated, ${cooling} cooling, ${reserved} reserved`;
-    return [
-      {
-        code: "pool_full",
-        pool: name,
-        summary: `Pool ${name} has no address to give: ${figures}.${free}`,
-        hint: `Add a pool for ${nodeSelector === "all()" ? "the same hosts" : nodeSelector}, or look for leaks.`,
-      },
-    ];
-  }
-  if (usedPercent < warnAtPercent) return [];
+  const { nextFreeAt } = usage;
+  const isFull = code === "pool_full";
+  const free =
+    isFull && nextFreeAt !== undefined ? ` An address becomes free at ${timeText(nextFreeAt)}.` : "";
+  const others = nodeSelector === "all()" ? "the same hosts" : nodeSelector;
   return [
     {
-      code: "pool_nearly_full",
+      code,
       pool: name,
-      summary: `Pool ${name} is ${usedPercent} % used; it warns from ${warnAtPercent} %. ${available} left.`,
-      hint: "Add a pool, look for leaks, or raise warnAtPercent.",
+      summary: poolWarningText(code, name, { ...usage, warnAtPercent }) + free,
+      hint: isFull
+        ? `Add a pool for ${others}, or look for leaks.`
+        : "Add a pool, look for leaks, or raise warnAtPercent.",
     },
   ];
 }

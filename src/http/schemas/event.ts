@@ -6,8 +6,10 @@ import { openSet, textMapOut, time, whole } from "./answer-fields.ts";
 import { Shortfall } from "./problem.ts";
 import { z } from "./zod.ts";
 
-const NOT_WRITTEN_YET =
-  "open set; ignore values you do not know. Nothing writes host_silent, leak_released, pool_warning and overload yet";
+const TYPES =
+  "open set; ignore values you do not know. overload is never written: see refusal with the code overloaded";
+const COUNT = "a refusal event stands for this many requests, leak_released for this many addresses";
+const FIRST_AT = "RFC 3339, UTC; of a refusal event its first request, of host_silent the host's last report";
 
 export const Event = z
   .object({
@@ -29,7 +31,7 @@ export const Event = z
       "pool_warning",
       "repair",
       "overload",
-    ).openapi({ description: NOT_WRITTEN_YET }),
+    ).openapi({ description: TYPES }),
     severity: openSet("info", "warning", "error").optional(),
     summary: z.string().optional(),
     actor: z.string().optional(),
@@ -38,8 +40,8 @@ export const Event = z
     pool: z.string().optional(),
     address: z.string().optional(),
     code: z.string().optional(),
-    count: whole().optional().openapi({ description: "a refusal event stands for this many requests" }),
-    firstAt: time().optional(),
+    count: whole().optional().openapi({ description: COUNT }),
+    firstAt: time().optional().openapi({ description: FIRST_AT }),
     before: textMapOut().optional(),
     after: textMapOut().optional(),
     shortfall: z.array(Shortfall).optional(),

@@ -1,5 +1,6 @@
 /**
- * A deployment for sweeps: the real Sweep and Cluster, Hosts that answer audits as a test says.
+ * A deployment for sweeps: the real Sweep and Cluster, Hosts that answer audits and Pools that tell of their
+ * use as a test says.
  * May import: the simulation, src, durable-objects.
  */
 import { ClusterObject } from "../../../durable-objects/cluster.ts";
@@ -11,6 +12,7 @@ import type {
   HostLeakFigures,
   WeighRequest,
 } from "../../../src/rpc/leaks.ts";
+import type { PoolTarget, PoolUsageView } from "../../../src/rpc/pool.ts";
 import { type DeploymentOptions, deploy } from "../../support/simulation/deployment.ts";
 
 export const SWEEP = "sweep:v1:default";
@@ -40,12 +42,23 @@ export function audited(now: number, given: Partial<HostLeakFigures> = {}): Audi
   return { kind: "audited", figures: figuresOf({ auditedAt: now, ...given }), calls: 2 };
 }
 
+/** A pool of 1,000 addresses of which so many are used. */
+export function usageOf(used: number): PoolUsageView {
+  return {
+    ...{ capacity: "1000", allocated: String(used), cooling: "0", reserved: "0" },
+    ...{ available: String(1_000 - used), usedPercent: used / 10 },
+    ...{ blocks: 1, blocksFull: 0, blocksUnowned: 0, asOf: 0, exact: false },
+  };
+}
+
 export class SweepStage {
   readonly deployed: ReturnType<typeof deploy>;
   /** Every visit, in order. */
   readonly visits: AuditRequest[] = [];
   /** How a host answers; all others are audited and clean. */
   readonly answers = new Map<string, Audit>();
+  /** What pools tell by name; all others do not answer. */
+  readonly usages = new Map<string, PoolUsageView>();
   /** Calls that the Sweep made in each of its alarms. */
   readonly callsPerEvent: number[] = [];
 
@@ -62,6 +75,13 @@ export class SweepStage {
         return (await answer?.(request, this.#now())) ?? audited(this.#now());
       }
     }
+    class FakePool {
+      async usage({ pool }: PoolTarget): Promise<PoolUsageView> {
+        const usage = stage.usages.get(pool);
+        if (usage === undefined) throw new Error("no answer");
+        return usage;
+      }
+    }
     class CountedSweep extends SweepObject {
       override async alarm(): Promise<void> {
         const before = stage.calls();
@@ -69,7 +89,10 @@ export class SweepStage {
         stage.callsPerEvent.push(stage.calls() - before);
       }
     }
-    const classes = { ClusterObject, HostObject: FakeHost as never, SweepObject: CountedSweep };
+    const classes = {
+      ...{ ClusterObject, SweepObject: CountedSweep },
+      ...{ HostObject: FakeHost as never, PoolObject: FakePool as never },
+    };
     this.deployed = deploy(classes, options);
   }
 
@@ -93,6 +116,22 @@ export class SweepStage {
     for (const host of hosts) {
       await this.world.during(this.deployed.ports.cluster().enrol({ host, registered: true, labels: {} }));
     }
+  }
+
+  /** Makes a pool of 1,024 addresses that warns from 90 %; `nth` says where. */
+  async pool(name: string, nth: number): Promise<void> {
+    const spec = {
+      cidr: `10.${Math.floor(nth / 64)}.${(nth % 64) * 4}.0/22`,
+      blockSize: 26,
+      warnAtPercent: 90,
+    };
+    await this.world.during(this.deployed.ports.cluster().putPool({ name, spec, by: "test" }));
+  }
+
+  /** A whole sweep, and what it tells of is told. */
+  async swept(): Promise<void> {
+    await this.world.during(this.sweep.startSweep({ by: "test" }));
+    await this.world.advance(MINUTE);
   }
 
   /** A trigger calls. */
@@ -130,7 +169,7 @@ export class SweepStage {
 
   async events(type?: string) {
     const filter = type === undefined ? {} : { type };
-    return (await this.world.during(this.deployed.ports.cluster().listEvents({ ...filter, limit: 100 })))
+    return (await this.world.during(this.deployed.ports.cluster().listEvents({ ...filter, limit: 1_000 })))
       .events;
   }
 }

@@ -1818,7 +1818,7 @@ export interface components {
              * @example 2026-11-29T02:51:07.412Z
              */
             at: string;
-            /** @description open set; ignore values you do not know. Nothing writes host_silent, leak_released, pool_warning and overload yet */
+            /** @description open set; ignore values you do not know. overload is never written: see refusal with the code overloaded */
             type: string;
             /** @description open set: info, warning, error; ignore values you do not know */
             severity?: string;
@@ -1829,11 +1829,11 @@ export interface components {
             pool?: string;
             address?: string;
             code?: string;
-            /** @description a refusal event stands for this many requests */
+            /** @description a refusal event stands for this many requests, leak_released for this many addresses */
             count?: number;
             /**
              * Format: date-time
-             * @description RFC 3339, UTC, milliseconds, ends in Z
+             * @description RFC 3339, UTC; of a refusal event its first request, of host_silent the host's last report
              * @example 2026-11-29T02:51:07.412Z
              */
             firstAt?: string;
