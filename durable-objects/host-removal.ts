@@ -2,7 +2,9 @@
  * The removal of a host: it gets nothing any more, and gives its blocks back in slices; addresses stay.
  * May import: core, rpc, platform, storage. Rule: a step stops when the host has registered again.
  */
+import type { LeakKind } from "../src/core/leak-subject.ts";
 import type { Author } from "../src/rpc/cluster.ts";
+import type { Kept } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
 import { targetOf } from "./host-confirmations.ts";
@@ -32,11 +34,29 @@ const SOON_MS = 100;
 const RETRY_MS = 5_000;
 const LEFT_PAUSE_MS = 600_000;
 
+/** Handles that are named of those whose addresses no collector releases. */
+const NAMED_MAX = 8;
+
 /** What a removed host still has. `isExact`: every block has answered. `hasMore`: some have not been asked yet. */
 export interface Left {
   readonly allocations: number;
+  /** Of these, what nobody but a caller ever releases, with some of its handles. */
+  readonly kept: Kept;
   readonly isExact: boolean;
   readonly hasMore: boolean;
+}
+
+const NOTHING_LEFT: Left = {
+  allocations: 0,
+  kept: { addresses: 0, handles: [] },
+  isExact: true,
+  hasMore: false,
+};
+
+/** What one block has of the host. */
+interface Held {
+  readonly count: number;
+  readonly kept: Kept;
 }
 
 export class HostRemoval {
@@ -45,8 +65,8 @@ export class HostRemoval {
   readonly #arm: (at: number) => void;
   /** The revision of the removal that Cluster's directory has heard of. */
   #told: number | undefined;
-  /** How many addresses of the host each block had when it was asked last. */
-  readonly #counts = new Map<string, { readonly count: number; readonly askedAt: number }>();
+  /** Which addresses of the host each block had when it was asked last. */
+  readonly #counts = new Map<string, Held & { readonly askedAt: number }>();
 
   constructor(host: HostContext, affinities: HostAffinities, arm: (at: number) => void) {
     this.#host = host;
@@ -111,7 +131,7 @@ export class HostRemoval {
   async left(): Promise<Left> {
     const { memory, store, runtime } = this.#host;
     const name = memory.registration?.gone?.host;
-    if (name === undefined) return { allocations: 0, isExact: true, hasMore: false };
+    if (name === undefined) return NOTHING_LEFT;
     const isLast = runtime.now() >= this.#lastArrivalAt();
     const known = [...new Set([...readLeft(store), ...memory.borrowed])];
     const age = (block: string) => this.#counts.get(block)?.askedAt ?? 0;
@@ -119,9 +139,9 @@ export class HostRemoval {
     const silent: string[] = [];
     await this.#eachLot(asked, async (block) => {
       const askedAt = runtime.now();
-      const count = await this.#allocatedIn(block, name);
-      if (count === undefined) silent.push(block);
-      else this.#counts.set(block, { count, askedAt });
+      const held = await this.#heldIn(block, name);
+      if (held === undefined) silent.push(block);
+      else this.#counts.set(block, { ...held, askedAt });
     });
     const isDone = (block: string) => this.#counts.get(block)?.count === 0 && !silent.includes(block);
     const done = asked.filter((block) => isLast && isDone(block) && !memory.affinities.has(block));
@@ -136,8 +156,14 @@ export class HostRemoval {
     for (const block of isGone ? done : []) memory.borrowed.delete(block);
     const left = known.filter((block) => !done.includes(block));
     const unasked = left.filter((block) => !this.#counts.has(block) && !silent.includes(block));
+    const held = known.flatMap((block) => this.#counts.get(block) ?? []);
+    const handles = new Set(held.flatMap(({ kept }) => kept.handles));
     return {
-      allocations: known.reduce((sum, block) => sum + (this.#counts.get(block)?.count ?? 0), 0),
+      allocations: held.reduce((sum, { count }) => sum + count, 0),
+      kept: {
+        addresses: held.reduce((sum, { kept }) => sum + kept.addresses, 0),
+        handles: [...handles].sort().slice(0, NAMED_MAX),
+      },
       isExact: unasked.length === 0 && silent.length === 0,
       hasMore: known.length > asked.length && (unasked.length > 0 || done.length > 0),
     };
@@ -148,13 +174,23 @@ export class HostRemoval {
     return (this.#host.memory.registration?.gone?.since ?? 0) + untilMs + 2 * skewMs;
   }
 
-  async #allocatedIn(block: string, host: string): Promise<number | undefined> {
-    const policy = { reserved: [], cooldownMs: 0 };
-    const port = () => this.#host.runtime.ports.block(block);
-    const answer = await again(this.#host, () => port().describe({ block, policy, records: "all" }));
+  async #heldIn(block: string, host: string): Promise<Held | undefined> {
+    const question = { block, policy: { reserved: [], cooldownMs: 0 }, records: "all", bare: true } as const;
+    const answer = await again(this.#host, () => this.#host.runtime.ports.block(block).describe(question));
     if (answer.kind !== "answered") return undefined;
-    return answer.value.records.filter((record) => record.host === host && record.state === "allocated")
-      .length;
+    const { records, kinds = [] } = answer.value;
+    const isOurs = (place: number) => records[place]?.host === host && records[place]?.state === "allocated";
+    const places = [...records.keys()].filter(isOurs);
+    const kept = places.filter((place) => this.#isKept(kinds[place]));
+    const handles = new Set(kept.flatMap((place) => records[place]?.handle ?? []));
+    const named = [...handles].sort().slice(0, NAMED_MAX);
+    return { count: places.length, kept: { addresses: kept.length, handles: named } };
+  }
+
+  /** Whether no collector releases what is of that kind; a machine is released only where a cluster is asked. */
+  #isKept(kind: LeakKind | undefined): boolean {
+    if (kind === undefined || kind === "workload" || kind === "tunnel") return false;
+    return kind !== "vm" || this.#host.runtime.cluster === undefined;
   }
 
   /** A fresh epoch, then the row as it was seen, and only while the host is gone (F31). */

@@ -453,6 +453,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
       registeredAt,
       ...(gone === undefined ? {} : { removingSince: gone.since }),
       ...(left === undefined ? {} : { allocationsLeft: left.allocations }),
+      ...(left === undefined || left.kept.addresses === 0 ? {} : { kept: left.kept }),
       revision,
     };
   }

@@ -37,6 +37,11 @@ export interface AddressRecord {
   readonly freeAt?: number;
 }
 
+/** How large a record is as text. Why: half of what a message takes for it at most, whatever is written in it. */
+export function charactersOf(record: AddressRecord): number {
+  return JSON.stringify(record).length;
+}
+
 /**
  * The figures of a block, all from one function and one snapshot (I14).
  * Invariant: capacity = allocated + cooling + hostReserved + free.

@@ -10,6 +10,7 @@ import type {
   OrdinalRanges,
   Use,
 } from "./allocation.ts";
+import type { LeakKind } from "./leak-subject.ts";
 import type { OwnerRef } from "./owners.ts";
 
 /** Which block is meant; an object cannot know its own name, so every message says it. */
@@ -325,6 +326,13 @@ export interface DescribeRequest {
   readonly policy: BlockPolicy;
   /** Records too: all, or of one handle, or of one address. */
   readonly records?: "all" | { readonly handle: string } | { readonly address: string };
+  /**
+   * A part of these, by address: those after one, as many as have so many characters, one at least.
+   * Absent: all of them; with the largest attributes that may be more than one message takes.
+   */
+  readonly part?: { readonly after?: string; readonly characters: number };
+  /** Records without what their owners are; for who counts them. */
+  readonly bare?: boolean;
   /** One character per ordinal: . free, # allocated, b borrowed, c cooling, r reserved, w host-reserved. */
   readonly map?: boolean;
 }
@@ -338,5 +346,9 @@ export interface BlockView {
   readonly sequenceNumber: number;
   readonly counts: BlockCounts;
   readonly records: readonly AddressRecord[];
+  /** Of each of the bare records, what it is to the leak collector. */
+  readonly kinds?: readonly LeakKind[];
+  /** The last address of a part that has others after it. */
+  readonly next?: string;
   readonly map?: string;
 }

@@ -59,7 +59,7 @@ export function isVirtualOwner(owner: string): boolean {
 }
 
 /** Tells the kind of an allocation. Missing attributes make it external: nobody could say whether it is used. */
-export function kindOf(subject: LeakSubject): LeakKind {
+export function kindOf(subject: Omit<LeakSubject, "touchedAt">): LeakKind {
   if (subject.handle === WINDOWS_RESERVED_HANDLE) return "reserved";
   if (subject.use === "LoadBalancer" || isVirtualOwner(subject.host)) return "load_balancer";
   if (subject.leakCollection === "never") return "external";
@@ -70,7 +70,7 @@ export function kindOf(subject: LeakSubject): LeakKind {
 }
 
 /** The owners that the attributes name in full; a slot that names half an owner makes all of it unknown. */
-export function namedOwners(subject: LeakSubject): NamedOwner[] {
+export function namedOwners(subject: Omit<LeakSubject, "touchedAt">): NamedOwner[] {
   const { active, alternate } = ownersOf(subject);
   const slots = [active, alternate].filter((slot) => !isNobody(slot));
   const owners = slots.flatMap((slot) => ownerIn(slot) ?? []);

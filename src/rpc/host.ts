@@ -196,6 +196,12 @@ export interface TunnelView {
   readonly handle: string;
 }
 
+/** Addresses with some of their handles. */
+export interface Kept {
+  readonly addresses: number;
+  readonly handles: readonly string[];
+}
+
 export interface HostView {
   readonly name: string;
   readonly kind: "host" | "virtual";
@@ -214,6 +220,8 @@ export interface HostView {
   /** Present while the host is being removed. */
   readonly removingSince?: number;
   readonly allocationsLeft?: number;
+  /** Of these, what no collector releases: the removal ends when somebody does. Absent: nothing. */
+  readonly kept?: Kept;
   readonly revision: number;
 }
 

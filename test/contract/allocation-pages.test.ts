@@ -1,17 +1,23 @@
 /** Pages of allocations against a model: pools of both families and of all sizes of blocks, every filter and limit. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { formatAddress } from "../../src/core/address.ts";
+import { formatAddress, parseAddress } from "../../src/core/address.ts";
+import type { DescribeRequest } from "../../src/core/block-messages.ts";
 import { type Cidr, formatCidr, parseCidr, size } from "../../src/core/cidr.ts";
 import type { PoolDefinition } from "../../src/core/policy.ts";
 import { definePool } from "../../src/core/pool.ts";
 import { runs } from "../support/seeds.ts";
-import { fake, NOW } from "./fake-deployment.ts";
+import { fake, faultsOf, NOW } from "./fake-deployment.ts";
 
 const HOSTS = ["node-1", "node-2", "node-3"];
 const HANDLES = ["h-1", "h-2", "h-3"];
 /** Object calls that one request may make, with some to spare below the platform's 1,000. */
 const CALLS_MAX = 900;
+
+/** Pages of one list, at most. */
+const PAGES_MAX = 400;
+/** Records that a block tells at a time. */
+const partSizes = fc.constantFrom(1, 3, 50, 5_000);
 
 /** Ranges that do not meet, with the sizes of blocks that they may have. */
 const RANGES: readonly (readonly [cidr: string, blockSizes: readonly number[]])[] = [
@@ -102,8 +108,15 @@ function recordOf(one: Held) {
   return { ...one, key: "k", use: "Workload", attributes: {}, leakCollection: "auto", ...times, ...released };
 }
 
-/** Objects that know this world. */
-function serviceOf({ pools, owners, held }: World) {
+/** The addresses of one block are of one family. */
+function numberOf(address: string): bigint {
+  const parsed = parseAddress(address);
+  if (!parsed.ok) throw new Error(address);
+  return parsed.value.value;
+}
+
+/** Objects that know this world; a block tells so many records at a time, as if they were large. */
+function serviceOf({ pools, owners, held }: World, partSize: number) {
   const blocksOf = (isTheirs: (one: Held) => boolean) => [
     ...new Set(held.filter(isTheirs).map(({ block }) => block)),
   ];
@@ -137,11 +150,15 @@ function serviceOf({ pools, owners, held }: World) {
           block,
         })),
       }),
-      "block.describe": ({ block, records }: { block: string; records: "all" | { handle: string } }) => ({
-        records: (byBlock.get(block) ?? [])
-          .filter(({ handle }) => records === "all" || handle === records.handle)
-          .map(recordOf),
-      }),
+      "block.describe": ({ block, records, part }: DescribeRequest) => {
+        const found = (byBlock.get(block) ?? []).filter(({ handle, address }) => {
+          const isOf = records === "all" || handle === (records as { handle: string }).handle;
+          return isOf && (part?.after === undefined || numberOf(address) > numberOf(part.after));
+        });
+        const told = found.slice(0, partSize);
+        const next = told.length < found.length ? { next: told.at(-1)?.address } : {};
+        return { records: told.map(recordOf), ...next };
+      },
     },
   });
 }
@@ -169,6 +186,41 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
+it("R6: what a handle holds is told once, in the order of addresses, however little a block tells at a time", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(), fc.constantFrom(...HANDLES), partSizes, async (seed, handle, partSize) => {
+      const world = worldOf(numbers(seed));
+      const service = serviceOf(world, partSize);
+      const told: string[] = [];
+      let cursor: string | undefined;
+      for (let page = 0; page < PAGES_MAX; page += 1) {
+        const before = service.asked.length;
+        const query = cursor === undefined ? "" : `?cursor=${cursor}`;
+        const answer = await service.send("GET", `/v1/handles/${handle}${query}`);
+        const body = (await answer.json()) as { items: { address: string }[]; nextCursor?: string };
+        expect(answer.status, JSON.stringify(body)).toBe(200);
+        expect(service.asked.length - before).toBeLessThan(CALLS_MAX);
+        told.push(...body.items.map(({ address }) => address));
+        cursor = body.nextCursor;
+        if (cursor === undefined) break;
+      }
+      expect(cursor).toBeUndefined();
+      const held = world.held.filter((one) => one.handle === handle && one.state === "allocated");
+      expect(told).toEqual(held.map(({ address }) => address));
+    }),
+    { numRuns: runs(30) },
+  );
+});
+
+it("a cursor of another handle, or that names no address, is refused", async () => {
+  const service = serviceOf(worldOf(numbers(1)), 1);
+  const forged = Buffer.from(JSON.stringify(["0", "nowhere"])).toString("base64url");
+  for (const cursor of ["?", forged]) {
+    const answer = await service.send("GET", `/v1/handles/h-1?cursor=${encodeURIComponent(cursor)}`);
+    expect(await faultsOf(answer)).toEqual(["cursor invalid_cursor"]);
+  }
+});
+
 it("R6: whatever is asked for, each item is on one page, in the order of addresses", async () => {
   const filters = fc.record(
     {
@@ -182,9 +234,10 @@ it("R6: whatever is asked for, each item is on one page, in the order of address
   );
   const limits = fc.constantFrom(1, 2, 7, 64, 100, 1_000);
   await fc.assert(
-    fc.asyncProperty(fc.nat(), filters, limits, async (seed, { block, ...others }, limit) => {
+    fc.asyncProperty(fc.nat(), filters, limits, partSizes, async (seed, asked, limit, partSize) => {
+      const { block, ...others } = asked;
       const world = worldOf(numbers(seed));
-      const service = serviceOf(world);
+      const service = serviceOf(world, partSize);
       const named =
         block === undefined ? undefined : [...world.owners.keys()][block % Math.max(1, world.owners.size)];
       const wanted = { ...others, ...(named === undefined ? {} : { block: named }) };
@@ -197,7 +250,7 @@ it("R6: whatever is asked for, each item is on one page, in the order of address
       const pageSize = all.length > 40 * limit ? Math.min(1_000, Math.ceil(all.length / 40)) : limit;
       const told: string[] = [];
       let cursor: string | undefined;
-      for (let page = 0; page < 200; page += 1) {
+      for (let page = 0; page < PAGES_MAX; page += 1) {
         const query = new URLSearchParams({
           ...wanted,
           limit: String(pageSize),

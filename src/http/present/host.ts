@@ -10,7 +10,8 @@ import { secondsOf } from "./gc.ts";
 
 /** Writes one host. Shape: one whose agent has stopped reporting is `silent`. */
 export function hostOnWire(view: HostView): Wire["Host"] {
-  const { labels, report, ipv4, ipv6, tunnels, leaks, refusals, registeredAt, removingSince, ...rest } = view;
+  const { labels, report, ipv4, ipv6, tunnels, leaks, refusals, registeredAt, removingSince, kept, ...rest } =
+    view;
   return {
     ...rest,
     state: view.state === "active" && report.state === "stale" ? "silent" : view.state,
@@ -27,6 +28,7 @@ export function hostOnWire(view: HostView): Wire["Host"] {
     },
     registeredAt: timeText(registeredAt),
     ...(removingSince === undefined ? {} : { removingSince: timeText(removingSince) }),
+    ...(kept === undefined ? {} : { allocationsKept: kept.addresses, handlesKept: [...kept.handles] }),
   };
 }
 

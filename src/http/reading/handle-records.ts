@@ -2,43 +2,37 @@
  * What a handle holds: the index lists too much, the blocks tell the truth.
  * May import: core, rpc and http.
  */
-import { parseAddress } from "../../core/address.ts";
-import type { AddressRecord } from "../../core/allocation.ts";
-import { invariant } from "../../core/invariant.ts";
 import type { CompiledPolicy } from "../../core/policy.ts";
-import { mapBounded } from "../concurrency.ts";
+import { CALLS_AT_ONCE } from "../concurrency.ts";
 import type { Call } from "../operation.ts";
-import { blockPolicyOf, cooldownMsOf, poolOfBlock, storedCidr } from "./policy.ts";
+import type { PageRequest } from "../paging.ts";
+import { releasePolicyOf } from "./policy.ts";
+import { isWithinReach } from "./reach.ts";
+import { byBlock, isNotPassed, RecordPage } from "./record-page.ts";
 
-/** Reads the records of a handle, in the order of their addresses. */
-export async function recordsOfHandle(
+/** Questions to blocks of one answer: below the platform's 1,000 calls, with some to spare. */
+const ASKS_MAX = 800;
+
+/** Reads what a handle holds within the caller's reach, by address: all of it, but for what one answer cannot hold. */
+export async function readHandle(
   call: Call,
   policy: CompiledPolicy,
   handle: string,
-): Promise<AddressRecord[]> {
+  { after }: Pick<PageRequest, "after">,
+): Promise<RecordPage> {
   const { rows } = await call.ports.handleIndex(handle).list({ handle });
-  const blocks = [...new Set(rows.map((row) => row.block))];
-  const views = await mapBounded(blocks, (block) => {
-    const cidr = storedCidr(block);
-    const pool = poolOfBlock(policy, cidr);
-    const own =
-      pool === undefined
-        ? { reserved: [], cooldownMs: cooldownMsOf(policy) }
-        : blockPolicyOf(policy, pool, cidr);
-    return call.ports.block(block).describe({ block, policy: own, records: { handle } });
+  const listed = [...new Set(rows.map(({ block }) => block))].toSorted(byBlock);
+  const blocks = listed.filter((block) => isNotPassed(after, block));
+  const page = new RecordPage(call, {
+    records: { handle },
+    policyOf: (block) => releasePolicyOf(policy, block),
+    isWanted: (record) => record.state === "allocated" && isWithinReach(call.principal, record),
+    after,
+    limit: Number.POSITIVE_INFINITY,
+    asksMax: ASKS_MAX,
   });
-  return views.flatMap((view) => [...view.records]).toSorted(byAddress);
-}
-
-/** Orders records by family, then by number. */
-export function byAddress(one: AddressRecord, other: AddressRecord): number {
-  if (one.family !== other.family) return one.family - other.family;
-  const [left, right] = [numberOf(one), numberOf(other)];
-  return left < right ? -1 : Number(left > right);
-}
-
-function numberOf({ address }: AddressRecord): bigint {
-  const parsed = parseAddress(address);
-  invariant(parsed.ok, "an object gave an address that cannot be read");
-  return parsed.value.value;
+  for (let begin = 0; begin < blocks.length && !page.isOver; begin += CALLS_AT_ONCE) {
+    await page.read(blocks.slice(begin, begin + CALLS_AT_ONCE));
+  }
+  return page;
 }

@@ -32,7 +32,8 @@ export async function countAllocatedInside(
   const counts = await mapBounded(touched, async (located) => {
     const block = located.entry.block;
     const own = blockPolicyOf(policy, located.pool, located.block);
-    const view = await call.ports.block(block).describe({ block, policy: own, records: "all" });
+    const question = { block, policy: own, records: "all", bare: true } as const;
+    const view = await call.ports.block(block).describe(question);
     const held = view.records.filter(({ state }) => state === "allocated");
     return held.filter(({ address }) => isInside(inside[located.block.family], address)).length;
   });

@@ -1,12 +1,12 @@
 /** getHandle: what a handle holds; a handle that holds nothing is an empty list. */
-
+import { parseAddress } from "../../core/address.ts";
 import { operation, reply } from "../operation.ts";
+import { invalidCursor, readPage } from "../paging.ts";
 import { allocationOnWire } from "../present/allocation.ts";
-import { recordsOfHandle } from "../reading/handle-records.ts";
+import { readHandle } from "../reading/handle-records.ts";
 import { leasedPolicy, placedByPolicy } from "../reading/policy.ts";
-import { isWithinReach } from "../reading/reach.ts";
 import { components } from "../schemas/components.ts";
-import { handleParams } from "../schemas/parameters.ts";
+import { cursorQuery, handleParams } from "../schemas/parameters.ts";
 
 export const getHandle = operation(
   {
@@ -16,17 +16,22 @@ export const getHandle = operation(
     tag: "allocations",
     summary: "Read what a handle holds",
     params: handleParams,
+    query: cursorQuery,
     answers: { 200: components.AllocationList },
     refusals: [],
     mutates: false,
   },
-  async ({ params: { handle } }, call) => {
+  async ({ params: { handle }, query }, call) => {
+    const page = await readPage("getHandle", { ...query, handle });
+    if (!page.ok) return page.error;
+    const { after, cursorAfter } = page.value;
+    if (after !== undefined && !parseAddress(after).ok) return invalidCursor("names no address").error;
     const policy = await leasedPolicy(call);
     if (!policy.ok) return policy.error;
-    const records = await recordsOfHandle(call, policy.value, handle);
-    const items = records
-      .filter((record) => record.state === "allocated" && isWithinReach(call.principal, record))
-      .map((record) => allocationOnWire(placedByPolicy(policy.value, record)));
-    return reply(200, { items });
+    const { items, end } = await readHandle(call, policy.value, handle, page.value);
+    return reply(200, {
+      items: items.map((record) => allocationOnWire(placedByPolicy(policy.value, record))),
+      ...(end === undefined ? {} : { nextCursor: cursorAfter(end) }),
+    });
   },
 );

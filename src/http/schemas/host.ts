@@ -80,6 +80,10 @@ export const Host = z
     registeredAt: time(),
     removingSince: time().optional(),
     allocationsLeft: whole().optional(),
+    allocationsKept: whole()
+      .optional()
+      .openapi({ description: "of these, what no collector releases: the removal waits for somebody to" }),
+    handlesKept: z.array(z.string()).optional().openapi({ description: "some handles of these" }),
     revision: counter(),
   })
   .openapi("Host");

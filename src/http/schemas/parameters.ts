@@ -44,6 +44,7 @@ function choice(values: readonly string[], maxLength: number) {
 }
 
 export const pageQuery = z.object(page);
+export const cursorQuery = z.object({ cursor: page.cursor });
 
 export const hostsQuery = z.object({
   report: choice(["fresh", "stale", "never"], 16),
