@@ -33,6 +33,8 @@ const ALARM_RETRY_MS = 5_000;
 
 /** What the state of the service counts as lately, ms. */
 const REFUSALS_TOLD_MS = 600_000;
+/** Hosts that are being removed, of which the status tells by name. */
+const REMOVING_TOLD_MAX = 8;
 
 /** Committed, but nobody can say when all allocations obey it. */
 interface Unanswerable {
@@ -226,16 +228,17 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     this.#store.countCall("status");
     const { active: hostsActive, removing: hostsRemoving } = this.#hosts.counts();
     const refusalsLast10Minutes = this.#events.refusedSince(this.#runtime.now() - REFUSALS_TOLD_MS);
+    const removing = hostsRemoving === 0 ? [] : this.#hosts.removing(REMOVING_TOLD_MAX);
+    const figures = { hostsActive, hostsRemoving, removing, refusalsLast10Minutes };
     const read = () => this.#store.row<{ name: string }>("SELECT name FROM deployment WHERE id = 1")?.name;
     const known = read();
-    if (known !== undefined)
-      return { deploymentId: known, hostsActive, hostsRemoving, refusalsLast10Minutes };
+    if (known !== undefined) return { deploymentId: known, ...figures };
     const drawn = this.#runtime.unique();
     const deploymentId = this.#store.transaction(() => {
       this.#store.write("INSERT OR IGNORE INTO deployment (id, name) VALUES (1, ?)", drawn);
       return read() ?? drawn;
     });
-    return { deploymentId, hostsActive, hostsRemoving, refusalsLast10Minutes };
+    return { deploymentId, ...figures };
   }
 
   async refusals({ host, message, rows }: Request<"refusals">): Answer<"refusals"> {

@@ -73,6 +73,13 @@ export class HostRows {
     return { active: (row?.total ?? 0) - removing, removing };
   }
 
+  /** The first names of hosts that are being removed. */
+  removing(limit: number): string[] {
+    const query = `SELECT name FROM host
+      WHERE kind = 'host' AND registered = 1 AND removing = 1 ORDER BY name LIMIT ?`;
+    return this.#store.rows<{ name: string }>(query, limit).map(({ name }) => name);
+  }
+
   /** Reads the hosts after a name, in the order of names. */
   after(name: string, limit: number): HostEntry[] {
     const query = `SELECT ${COLUMNS} FROM host WHERE name > ? ORDER BY name LIMIT ?`;

@@ -131,6 +131,8 @@ export interface ClusterPort {
     readonly deploymentId: string;
     readonly hostsActive: number;
     readonly hostsRemoving: number;
+    /** Some of these, by name. */
+    readonly removing?: readonly string[];
     /** By what hosts have told: at most a few seconds late. */
     readonly refusalsLast10Minutes: number;
   }>;

@@ -71,6 +71,33 @@ describe("the collector's state", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("names hosts that stay removing, and what holds them; one that does not answer is left out", async () => {
+    const figures = { deploymentId: "d", hostsActive: 1, hostsRemoving: 4, refusalsLast10Minutes: 0 };
+    const kept: Record<string, unknown> = {
+      many: { addresses: 3, handles: ["a", "b"] },
+      one: { addresses: 1, handles: ["c"] },
+    };
+    const service = fake({
+      answers: {
+        "sweep.getGc": () => GC,
+        "cluster.status": () => ({ ...figures, removing: ["ends", "fails", "many", "one"] }),
+        "host.describe": ({ host }: { host: string }) => {
+          if (host === "fails") throw new Error("gone");
+          return { view: { ...(host in kept ? { kept: kept[host] } : {}) } };
+        },
+      },
+    });
+    const { warnings } = (await (await service.send("GET", "/v1/status")).json()) as {
+      warnings: { code: string; host?: string; summary: string; hint: string }[];
+    };
+    const blocked = warnings.filter(({ code }) => code === "host_removing_blocked");
+    expect(blocked.map(({ host }) => host)).toEqual(["many", "one"]);
+    expect(blocked[0]?.summary).toContain("3 addresses");
+    expect(blocked[0]?.hint).toContain("each of a, b");
+    expect(blocked[1]?.summary).toContain("1 address ");
+    expect(blocked[1]?.hint).toContain("{handle} for c");
+  });
+
   it("of a deployment that never swept stands at 1970, and names its last error", async () => {
     const { gc } = await status({
       lastSweepAt: 0,

@@ -71,6 +71,26 @@ describe("a removal", () => {
     expect(findings(scene)).toEqual([]);
   });
 
+  test("tells what no collector releases, and nothing of what goes by itself", async () => {
+    const scene = await Scene.open({ pools: TWO_BLOCKS });
+    const { world } = scene;
+    const named = { namespace: "n", pod: "p" };
+    await world.during(scene.allocate("a", { handle: "pod", attributes: named }));
+    await world.during(scene.allocate("a", { handle: "db", v4: 2 }));
+    await world.during(scene.allocate("a", { handle: "vm", attributes: { ...named, "vmi-name": "m" } }));
+    const never = { handle: "never", attributes: named, leakCollection: "never" } as const;
+    await world.during(scene.allocate("b", { handle: "other" }));
+    await world.during(scene.allocate("a", never));
+    const { view } = await world.during(remove(scene));
+    const kept = { addresses: 4, handles: ["db", "never", "vm"] };
+    expect(view).toMatchObject({ allocationsLeft: 5, kept });
+    for (const handle of ["db", "vm", "never"]) await world.during(scene.release(handle));
+    const after = await world.during(viewOf(scene));
+    expect(after.view).toMatchObject({ allocationsLeft: 1 });
+    expect(after.view).not.toHaveProperty("kept");
+    expect(findings(scene)).toEqual([]);
+  });
+
   test("of a host that nobody registered changes nothing", async () => {
     const scene = await Scene.open({ pools: TWO_BLOCKS });
     expect((await scene.world.during(remove(scene, "z"))).view).toBeUndefined();
