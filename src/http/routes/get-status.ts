@@ -8,6 +8,7 @@ import { timeText } from "../problems/row.ts";
 import { leaseSoon } from "../reading/lease.ts";
 import { storedPolicy } from "../reading/policy.ts";
 import { usageOfPool } from "../reading/pool-usage.ts";
+import { heldRemovals } from "../reading/removals.ts";
 import { warningsOf } from "../reading/warnings.ts";
 import { components, type Wire } from "../schemas/components.ts";
 import { API_VERSION, SERVER_VERSION } from "../version.ts";
@@ -70,10 +71,13 @@ export const getStatus = operation(
     ]);
     const { deploymentId, hostsActive, hostsRemoving, refusalsLast10Minutes } = counted;
     const sorted = policy.pools.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-    const usages = await mapBounded(sorted.slice(0, POOLS_SHOWN_MAX), async (pool) => ({
-      pool,
-      usage: await usageOfPool(call, policy, pool),
-    }));
+    const [usages, held] = await Promise.all([
+      mapBounded(sorted.slice(0, POOLS_SHOWN_MAX), async (pool) => ({
+        pool,
+        usage: await usageOfPool(call, policy, pool),
+      })),
+      heldRemovals(call, counted.removing ?? []),
+    ]);
     const isLeased = leased !== undefined;
     const isOpen = call.principal.method === "none";
     return reply(200, {
@@ -84,7 +88,7 @@ export const getStatus = operation(
       time: timeText(call.now()),
       capabilities: CAPABILITIES,
       config: configOnWire(policy.config),
-      warnings: warningsOf({ policy, usages, hostsActive, isLeased, isOpen, gc }),
+      warnings: warningsOf({ policy, usages, hostsActive, isLeased, isOpen, gc, held }),
       pools: usages.map(({ pool, usage }) => usageOnWire(pool, usage)),
       gc: gcOnWire(gc),
       hosts: hostCounts(hostsActive, hostsRemoving, gc),

@@ -1466,6 +1466,10 @@ export interface components {
              */
             removingSince?: string;
             allocationsLeft?: number;
+            /** @description of these, what no collector releases: the removal waits for somebody to */
+            allocationsKept?: number;
+            /** @description some handles of these */
+            handlesKept?: string[];
             /** Format: int64 */
             revision: number;
         };
@@ -4999,7 +5003,9 @@ export interface operations {
     };
     getHandle: {
         parameters: {
-            query?: never;
+            query?: {
+                cursor?: string;
+            };
             header?: never;
             path: {
                 handle: string;
