@@ -4,7 +4,8 @@
  */
 import { size } from "../src/core/cidr.ts";
 import type { CompiledPool } from "../src/core/policy.ts";
-import type { ClaimWish, HostAffinities } from "./host-affinities.ts";
+import type { HostAffinities } from "./host-affinities.ts";
+import type { ClaimWish } from "./host-claim-steps.ts";
 import type { HostContext } from "./host-context.ts";
 
 /** Addresses within reach below which nothing is claimed ahead: a host that fills slowly never has a spare block. */

@@ -16,7 +16,8 @@ import type {
   EnsureRefusal,
 } from "../src/rpc/host.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
-import type { ClaimResult, HostAffinities } from "./host-affinities.ts";
+import type { HostAffinities } from "./host-affinities.ts";
+import type { ClaimResult } from "./host-claim-steps.ts";
 import { again, blockPolicy, cidrOf, type HostContext, poolTarget } from "./host-context.ts";
 import type { Affinity } from "./storage/host-rows.ts";
 

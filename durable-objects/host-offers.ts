@@ -6,7 +6,7 @@ import { BLOCKS_PER_CLAIM_MAX } from "../src/core/limits.ts";
 import { reservedPositions } from "../src/core/placement.ts";
 import type { CallOutcome } from "../src/platform/call.ts";
 import type { PoolClaimAnswer, PoolTarget } from "../src/rpc/pool.ts";
-import type { ClaimWish } from "./host-affinities.ts";
+import type { ClaimWish } from "./host-claim-steps.ts";
 import { type HostContext, once } from "./host-context.ts";
 
 /** Claims after which all blocks are named once more. Why: a check, or another instance, may have had some too. */

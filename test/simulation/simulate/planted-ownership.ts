@@ -5,6 +5,8 @@
 import type { Planted } from "./planted.ts";
 
 const AFFINITIES = "durable-objects/host-affinities.ts";
+const AFFINITY_ROWS = "durable-objects/host-affinity-rows.ts";
+const CLAIM_STEPS = "durable-objects/host-claim-steps.ts";
 const POOL = "durable-objects/pool.ts";
 const BLOCK_AFFINITY = "src/core/block-affinity.ts";
 const OWNERSHIP = /^(I5|I6|directory|liveness|I1)/;
@@ -45,9 +47,9 @@ export const OWNERSHIP_FAULTS: Readonly<Record<string, Planted>> = {
   },
   F13: {
     what: "a claim is confirmed whatever its row is by then",
-    file: AFFINITIES,
-    find: `if (this.#move(row, "confirm") === "moved_on") return "lost";`,
-    replace: `if (this.#move(row, "confirm") === "moved_on") this.#host.store.transaction(() => this.#host.store.write("UPDATE affinities SET state = 'confirmed' WHERE block = ?", block));`,
+    file: CLAIM_STEPS,
+    find: `if (this.#rows.move(row, "confirm") === "moved_on") return "lost";`,
+    replace: `if (this.#rows.move(row, "confirm") === "moved_on") this.#host.store.transaction(() => this.#host.store.write("UPDATE affinities SET state = 'confirmed' WHERE block = ?", block));`,
     by: OWNERSHIP,
     directed: "acceptedAfterReturn",
   },
@@ -77,7 +79,7 @@ export const OWNERSHIP_FAULTS: Readonly<Record<string, Planted>> = {
   },
   F17: {
     what: "the cap counts confirmed rows only",
-    file: AFFINITIES,
+    file: AFFINITY_ROWS,
     find: "countAffinities(store, row.family) - (isNew ? 0 : 1)",
     replace: `store.rows("SELECT block FROM affinities WHERE family = ? AND state = 'confirmed'", row.family).length`,
     by: /^I10/,
