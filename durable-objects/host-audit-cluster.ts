@@ -115,6 +115,14 @@ export class ClusterLooks {
     return words.at(-1) === "absent";
   }
 
+  /** Whether looks failed, and the last that speaks of an address does not say how it is. */
+  leavesOpen(subject: LeakSubject, kind: LeakKind): boolean {
+    if (!this.hasFailed || !KINDS.has(kind)) return false;
+    const words = this.#evidence.map((one) => one.says(subject, kind)).filter((word) => word !== "silent");
+    const last = words.at(-1) ?? "unknown";
+    return last === "unknown" || last === "unlisted";
+  }
+
   async #look(ask: () => Promise<PodsLook>, scope: ClusterView["scope"], read?: ReadonlySet<string>) {
     const said = await once(this.#host, ask, LOOK_MS);
     if (said.kind !== "answered") {

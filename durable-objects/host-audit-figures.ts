@@ -32,14 +32,13 @@ export function figuresOf(facts: FigureFacts): HostLeakFigures {
   const { auditedAt, holdings, judged, rows, report, isGone, lastError } = facts;
   const suspicions = rows.map(({ suspicion }) => suspicion);
   const held = suspicions.filter((row) => leakState(row) === "held");
-  const unknown = judged.filter(({ standing }) => standing === "unknown");
   const exempt = judged.filter(({ standing }) => standing === "exempt");
   return {
     auditedAt,
     allocated: holdings.reduce((sum, { answer }) => sum + answer.own, 0),
     counts: leakCounts(suspicions),
     heldByReason: tally<HoldReason>(held.flatMap((row) => row.held ?? [])),
-    unknownBySource: tally(unknown.flatMap((one) => sourceOf(one, facts.hasKubernetes) ?? [])),
+    unknownBySource: tally(judged.flatMap((one) => sourceOf(one, facts) ?? [])),
     unauditable: tally<LeakKind>(exempt.map(({ kind }) => kind)),
     report,
     pools: poolsOf(facts),
@@ -68,9 +67,16 @@ export function reportState(
   };
 }
 
-/** Which source did not say how something is; none: it did, and the allocation is too young. */
-function sourceOf({ kind, why }: Judged, hasKubernetes: boolean): string | undefined {
+/** Which source did not say how something is, though it is to; none: it did, or no source could. */
+function sourceOf(
+  { kind, why }: Judged,
+  { hasKubernetes, isGone }: FigureFacts,
+): keyof HostLeakFigures["unknownBySource"] | undefined {
   if (why === undefined || why === "too_young") return undefined;
+  // It waits for what may live on the lost host beside it.
+  if (kind === "tunnel" && isGone) return undefined;
+  // Of what is external only a runtime speaks.
+  if (kind === "external" && why !== "unreadable") return "attachments";
   // Only a cluster can judge a machine.
   return why === "unreadable" || kind === "vm" || hasKubernetes ? "kubernetes" : "report";
 }

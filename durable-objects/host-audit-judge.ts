@@ -32,6 +32,8 @@ const PLANNED: ReadonlySet<HoldReason> = new Set([
   "release_limit",
 ]);
 
+const SUSPECTED: ReadonlySet<Judged["standing"]> = new Set(["candidate", "confirmed"]);
+
 /**
  * Judges a host.
  * Invariant: `ready` are only addresses that were read in this audit and, where a cluster is asked, that it
@@ -70,7 +72,9 @@ export function judge(
   const judged = [...audit.judged].map(([address, one]): [string, Judged] => {
     const { subject, kind, standing } = one;
     const isProven = readNow.has(subject.block) && (looks?.callsAbsent(subject, kind) ?? true);
-    return [address, standing === "ready" && !isProven ? { ...one, standing: "confirmed" } : one];
+    const proven: Judged = standing === "ready" && !isProven ? { ...one, standing: "confirmed" } : one;
+    const isOpen = SUSPECTED.has(proven.standing) && looks?.leavesOpen(subject, kind) === true;
+    return [address, isOpen ? { ...proven, why: "unreadable" } : proven];
   });
   const result = { ...audit, judged: new Map(judged) };
   return { ...result, ledger: noted(result, before, looks) };

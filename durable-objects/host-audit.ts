@@ -4,7 +4,7 @@
  */
 import type { Mark } from "../src/core/leak-evidence.ts";
 import { type HostLife, hostLife, type NodeSighting } from "../src/core/leak-host.ts";
-import { auditHost, type HostAudit, leakTimes } from "../src/core/leak-policy.ts";
+import { auditHost, type HostAudit, type Judged, leakTimes } from "../src/core/leak-policy.ts";
 import { handlesToWeigh, withHolds } from "../src/core/leak-release.ts";
 import type { LeasedPolicy } from "../src/rpc/policy-source.ts";
 import type { HostAffinities } from "./host-affinities.ts";
@@ -64,6 +64,8 @@ export class HostAudits {
   #lastTold: Mark | undefined;
   /** The handle whose pods are read by name first in the next audit, by its place. */
   #readFrom = 0;
+  /** Audits that wait for the cluster. */
+  #asking = 0;
   /** Blocks read since then count as read in the audit of the whole host that is under way. */
   #roundAt: number | undefined;
 
@@ -99,7 +101,7 @@ export class HostAudits {
     const life = this.life(staleMs);
     if (cluster === undefined || life.kind !== "gone" || life.by !== "kubernetes") return 0;
     const before = this.#fresh();
-    const said = await once(this.#host, () => cluster.readNode(name), NODE_MS);
+    const said = await this.#asked(once(this.#host, () => cluster.readNode(name), NODE_MS));
     const node = said.kind === "answered" ? said.value : "unreadable";
     const at = runtime.now();
     if (node === "found") this.#sighting = { value: { seenAt: at }, at };
@@ -138,7 +140,7 @@ export class HostAudits {
     const { staleMs } = leakTimes(leased.policy.config);
     const confirmed = await this.#confirmLoss(name, staleMs);
     const read = await this.#read(name, leased, isVisit, failures);
-    const looks = await this.#ask(name, read.reading, isVisit, failures);
+    const looks = await this.#asked(this.#ask(name, read.reading, isVisit, failures));
     const reading: Reading = looks === undefined ? read.reading : { ...read.reading, looks };
     const judged: Release["judged"] = (holds) => this.#store(reading, holds);
     const audit = store.transaction(() => judged());
@@ -171,6 +173,32 @@ export class HostAudits {
     return this.#judge(reading, readLeaks(store));
   }
 
+  /** Whether an audit waits for the cluster now. */
+  get isAsking(): boolean {
+    return this.#asking > 0;
+  }
+
+  async #asked<T>(look: Promise<T>): Promise<T> {
+    this.#asking += 1;
+    try {
+      return await look;
+    } finally {
+      this.#asking -= 1;
+    }
+  }
+
+  /** How all stands if the cluster does not answer, by what is known now; nothing is stored. */
+  unanswered(): readonly Judged[] {
+    const { cluster, policy } = this.#host.runtime;
+    const known = policy.peek();
+    if (cluster === undefined || known === undefined) return [];
+    const looks = new ClusterLooks(this.#host, cluster, (takenAt) => takenAt, this.#lastTold);
+    looks.hasFailed = true;
+    this.#evidence.refresh();
+    const reading: Reading = { ...this.#reading({ policy: known }, new Set()), looks };
+    return [...this.#judge(reading, readLeaks(this.#host.store)).judged.values()];
+  }
+
   /** Reads the blocks that must be read, and again those with something that would be suspected. */
   async #read(name: string, leased: LeasedPolicy, isVisit: boolean, failures: string[]) {
     const { runtime, store } = this.#host;
@@ -199,7 +227,7 @@ export class HostAudits {
     return { reading, hasMore, calls: asked.length };
   }
 
-  #reading(leased: LeasedPolicy, readNow: ReadonlySet<string>): Reading {
+  #reading(leased: Pick<LeasedPolicy, "policy">, readNow: ReadonlySet<string>): Reading {
     const { graceMs, staleMs } = leakTimes(leased.policy.config);
     const blocks = this.#holdings.blocks();
     const holdings = this.#holdings.all();

@@ -22,6 +22,8 @@ import { readRegistration } from "./storage/host-rows.ts";
 
 /** How long who brought evidence waits for the audit of it, ms; the audit goes on without him. */
 const PATIENCE_MS = 5_000;
+/** Calls' time that a visit waits for the cluster; the Sweep waits for one call more. */
+const VISIT_STEPS = 5;
 /** When the alarm goes on: with blocks that are left, and with what waits for the bucket, ms. */
 const MORE_MS = 1_000;
 const BUCKET_MS = 15_000;
@@ -111,9 +113,21 @@ export class HostLeaks {
     const age = now - this.view.auditedAt;
     const isNew = this.view.auditedAt > 0 && age >= 0 && age <= ifOlderThanMs && this.#dueAt === undefined;
     if (isNew && !this.#isLost()) return { kind: "fresh", figures: this.view.figures(host), calls: 0 };
-    const end = await this.#turn.ask({ name: host, isVisit: true }).catch(() => undefined);
+    const end = await this.#visited(host);
     const kind = end?.hasMore === true ? "more" : "audited";
     return { kind, figures: this.view.figures(host), calls: end?.calls ?? this.#calls };
+  }
+
+  /** A visit answers before the Sweep gives it up, if it is the cluster that does not: then that is told. */
+  async #visited(host: string): Promise<AuditEnd | undefined> {
+    const asked = this.#turn.ask({ name: host, isVisit: true }).catch(() => undefined);
+    const { cluster, settings } = this.#host.runtime;
+    if (cluster === undefined) return await asked;
+    const said = await once(this.#host, () => asked, VISIT_STEPS * (settings.untilMs + settings.skewMs));
+    if (said.kind !== "timed_out" || !this.#audits.isAsking) return await asked;
+    this.view.judged = this.#audits.unanswered();
+    this.#failed("kubernetes: timed out");
+    return undefined;
   }
 
   async standings({ host, members }: Parameters<rpc.HostLeakPort["standings"]>[0]): Promise<{

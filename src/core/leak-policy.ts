@@ -48,7 +48,7 @@ export interface Judged {
   readonly subject: LeakSubject;
   readonly kind: LeakKind;
   readonly standing: Standing;
-  /** Why it is unknown. */
+  /** Why it is unknown; `unreadable` of a suspect: a cluster that is asked has not told of it. */
   readonly why?: UnknownReason;
 }
 

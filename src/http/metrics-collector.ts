@@ -4,7 +4,7 @@
  */
 import type { HoldReason } from "../core/leak-ledger.ts";
 import type { LeakKind } from "../core/leak-subject.ts";
-import type { GcView, HostLeakFigures } from "../rpc/leaks.ts";
+import type { EvidenceSource, GcView, HostLeakFigures } from "../rpc/leaks.ts";
 import type { HostFacts, MetricsFacts } from "./metrics-facts.ts";
 import type { MetricFamily } from "./metrics-text.ts";
 
@@ -28,9 +28,9 @@ export function collectorFamilies({ gc, hosts }: MetricsFacts): MetricFamily[] {
     ),
     labelled(
       "ipam_gc_unknown",
-      "Allocations that could not be judged, by the source that did not tell",
+      "Allocations that are not judged for want of a source's word, suspects too, by that source",
       "source",
-      summed({ report: 0, kubernetes: 0 }, hosts, ({ unknownBySource }) => unknownBySource),
+      summed(SOURCES, hosts, ({ unknownBySource }) => unknownBySource),
     ),
     labelled(
       "ipam_gc_unauditable",
@@ -81,6 +81,8 @@ const REASONS: Record<HoldReason, number> = {
   too_young: 0,
   unreadable: 0,
 };
+
+const SOURCES: Record<EvidenceSource, number> = { report: 0, attachments: 0, kubernetes: 0 };
 
 const KINDS: Record<LeakKind, number> = {
   workload: 0,

@@ -96,6 +96,9 @@ export interface AuditAnswer {
   readonly calls: number;
 }
 
+/** `report`: the host's agent; `attachments`: its container runtime. */
+export type EvidenceSource = "report" | "attachments" | "kubernetes";
+
 /** What one Host tells of its audits: all that status and metrics are made of. */
 export interface HostLeakFigures {
   /** The last audit that read everything; 0: none yet. Milliseconds since 1970. */
@@ -104,12 +107,12 @@ export interface HostLeakFigures {
   readonly counts: LeakCountsView;
   /** Suspicions by why they are held. */
   readonly heldByReason: Readonly<Partial<Record<HoldReason, number>>>;
-  /** Allocations that could not be judged, by the source that did not answer, e.g. `report`. */
-  readonly unknownBySource: Readonly<Record<string, number>>;
+  /** Allocations that are not judged for want of a source's word, suspects too, by that source. */
+  readonly unknownBySource: Readonly<Partial<Record<EvidenceSource, number>>>;
   /** Allocations that nobody can judge, by kind. */
   readonly unauditable: Readonly<Partial<Record<LeakKind, number>>>;
   readonly report: ReportStateView;
-  /** By pool; what is left of pools that are gone is under the empty name. */
+  /** By pool; what the host found left of pools that are gone is under the empty name. */
   readonly pools: Readonly<Record<string, HostPoolFigures>>;
   readonly isGone: boolean;
   /** The last failure of an audit, as a word; never an address or an attribute. */
