@@ -73,12 +73,13 @@ export function addressFamilies({ pools, hosts }: MetricsFacts, perHost: boolean
   return [...families, reclamations(nodes, cells), ...nodeFamilies(cells, blocks)];
 }
 
-/** A cell for each pool, and one for what is in none. */
+/**
+ * A cell for each pool, and one for what hosts found to be in none.
+ * Why: what a host told of a pool by its name is void once that is gone, since nothing was left of it then.
+ */
 function cellsOf({ node, told }: NodeFacts, pools: readonly PoolFacts[]): Cell[] {
   const cells = pools.map(({ pool }) => ({ ippool: pool, node, figures: added(told, pool) }));
-  const inPools = cells.map(({ figures }) => figures);
-  const known = new Set(pools.map(({ pool }) => pool));
-  return [...cells, { ippool: OUTSIDE, node, figures: outside(told, inPools, known) }];
+  return [...cells, { ippool: OUTSIDE, node, figures: added(told, NO_POOL) }];
 }
 
 function added(told: readonly HostLeakFigures[], pool: string): HostPoolFigures {
@@ -91,27 +92,6 @@ function added(told: readonly HostLeakFigures[], pool: string): HostPoolFigures 
     blocks: sum(found, "blocks"),
     candidates: sum(found, "candidates"),
     reclaimed: sum(found, "reclaimed"),
-  };
-}
-
-/** What a node has beyond those pools: in blocks of pools that are gone. All its addresses are in one or the other. */
-function outside(
-  told: readonly HostLeakFigures[],
-  inPools: readonly HostPoolFigures[],
-  known: ReadonlySet<string>,
-): HostPoolFigures {
-  const left = told
-    .flatMap((figures) => Object.entries(figures.pools))
-    .flatMap(([pool, figures]) => (known.has(pool) ? [] : [figures]));
-  const rest = (field: keyof HostPoolFigures, of: (figures: HostLeakFigures) => number) =>
-    Math.max(0, told.reduce((total, figures) => total + of(figures), 0) - sum(inPools, field));
-  return {
-    allocated: rest("allocated", ({ allocated }) => allocated),
-    borrowed: sum(left, "borrowed"),
-    blocks: sum(left, "blocks"),
-    candidates: rest("candidates", ({ counts }) => counts.candidates + counts.confirmed + counts.held),
-    // Those of a pool go with it.
-    reclaimed: added(told, NO_POOL).reclaimed,
   };
 }
 

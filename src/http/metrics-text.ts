@@ -31,12 +31,15 @@ export function metricsText(families: readonly MetricFamily[]): string {
 }
 
 function labelText(labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(
-    ([name, value]) => `${name}="${escaped(value).replaceAll('"', '\\"')}"`,
-  );
-  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+  let pairs = "";
+  for (const name in labels) {
+    const value = escaped(labels[name] ?? "").replaceAll('"', '\\"');
+    pairs += `${pairs === "" ? "" : ","}${name}="${value}"`;
+  }
+  return pairs === "" ? "" : `{${pairs}}`;
 }
 
 function escaped(text: string): string {
+  if (!text.includes("\\") && !text.includes("\n")) return text;
   return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
 }
