@@ -13,10 +13,10 @@ import { allocateFor, placed } from "./host-allocate.ts";
 import { HostAssign } from "./host-assign.ts";
 import { HostCheck } from "./host-check.ts";
 import { HostConfirmations, targetOf } from "./host-confirmations.ts";
-import { again, cidrOf, type HostContext } from "./host-context.ts";
+import { cidrOf, type HostContext } from "./host-context.ts";
+import { HostEnrolment } from "./host-enrolment.ts";
 import { HostEnsure } from "./host-ensure.ts";
 import { HostExplain } from "./host-explain.ts";
-import { HostFigures } from "./host-figures.ts";
 import { HostLanes } from "./host-lanes.ts";
 import { HostLeaks } from "./host-leaks.ts";
 import { HostLooks } from "./host-looks.ts";
@@ -24,26 +24,18 @@ import { HostMemory } from "./host-memory.ts";
 import { HostReadiness } from "./host-readiness.ts";
 import { HostRefresh } from "./host-refresh.ts";
 import { HostRefusals } from "./host-refusals.ts";
-import { registrationAfter } from "./host-registration.ts";
 import { HostRemoval } from "./host-removal.ts";
 import { HostReports } from "./host-reports.ts";
 import { HostTogether } from "./host-together.ts";
+import { KeyTurns } from "./host-turns.ts";
+import { viewOf } from "./host-view.ts";
 import { productionRuntime } from "./production.ts";
 import type { Runtime } from "./runtime.ts";
-import {
-  forgetLeft,
-  HOST_MIGRATIONS,
-  type Registration,
-  readRegistration,
-  saveRegistration,
-} from "./storage/host-rows.ts";
+import { HOST_MIGRATIONS, type Registration } from "./storage/host-rows.ts";
 import { type Counters, Store } from "./storage/store.ts";
 
 /** How long the alarm waits before it tries again what it could not do, ms. */
 const ALARM_RETRY_MS = 5_000;
-const NO_LABELS = {};
-/** Removals that come between the steps of one registration. */
-const ROUNDS_MAX = 3;
 
 type Answer<T, E> = Promise<Result<T, E>>;
 type Request<M extends keyof rpc.HostPort> = Parameters<rpc.HostPort[M]>[0];
@@ -60,11 +52,10 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   readonly #refusals: HostRefusals;
   readonly #removal: HostRemoval;
   readonly #together: HostTogether;
+  readonly #enrolment: HostEnrolment;
+  readonly #turns = new KeyTurns();
   #alarmAt: number | undefined;
-  /** Requests under way by handle and key: two with one key go one after the other. */
-  readonly #underWay = new Map<string, Promise<unknown>>();
   #name: string | undefined;
-  #isEnrolled = false;
 
   constructor(ctx: DurableObjectState, env: Env, runtime: Runtime = productionRuntime(env)) {
     super(ctx, env);
@@ -78,9 +69,10 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     const refresh = new HostRefresh(this.#memory, this.#runtime, reports);
     const parts = { memory: this.#memory, runtime: this.#runtime, reports, confirmations, lanes, refresh };
     this.#context = { store: this.#store, ...parts };
+    this.#enrolment = new HostEnrolment(this.#context, () => this.#name);
     this.#readiness = new HostReadiness(this.#context);
     this.#refusals = new HostRefusals(this.#runtime);
-    this.#affinities = new HostAffinities(this.#context, () => this.#enrol());
+    this.#affinities = new HostAffinities(this.#context, () => this.#enrolment.enrol());
     this.#removal = new HostRemoval(this.#context, this.#affinities, arm);
     this.#leaks = new HostLeaks(this.#context, this.#affinities, arm);
     this.#together = new HostTogether(this.#runtime);
@@ -110,7 +102,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#store.countCall("allocateMany");
     this.#name = host;
     this.#leaks.heard();
-    const may = this.#mayAllocate(host);
+    const may = this.#enrolment.mayAllocate(host);
     if (!may.ok) return this.#refused(may.error);
     const looks = new HostLooks(this.#context);
     const results = await Promise.all(items.map((item) => this.#allocate(item, may.value, looks)));
@@ -119,8 +111,8 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
 
   async explain(request: rpc.HostExplainRequest): ReturnType<rpc.HostPort["explain"]> {
     this.#store.countCall("explain");
-    const may = this.#mayAllocate(request.host);
-    const explain = new HostExplain(this.#context, request, this.#labels(request.host));
+    const may = this.#enrolment.mayAllocate(request.host);
+    const explain = new HostExplain(this.#context, request, this.#enrolment.labels(request.host));
     return await explain.run(may.ok ? undefined : may.error.code);
   }
 
@@ -130,7 +122,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#leaks.heard();
     const { host } = request;
     if (this.#memory.isRemoving) return this.#refused(rejection("host_removing", { host }));
-    const answer = await this.#inTurn(request, () => this.#assign(request));
+    const answer = await this.#turns.take(request, () => this.#assign(request));
     return answer.ok ? answer : this.#refused(answer.error);
   }
 
@@ -138,27 +130,16 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#store.countCall("register");
     this.#name = request.host;
     this.#leaks.heard();
-    const { host, labels, author } = request;
-    for (let round = 0; round < ROUNDS_MAX; round += 1) {
-      const before = this.#memory.registration;
-      const created = this.#registered() === undefined;
-      const next = registrationAfter(before, request, this.#runtime.now());
-      if (next === "older") return err(rejection("incarnation_conflict", { host }));
-      const known = { host, registered: true, labels, revision: next.revision };
-      const entry = author === undefined ? known : { ...known, author };
-      const told = await again(this.#context, () => this.#runtime.ports.cluster().enrol(entry));
-      if (told.kind !== "answered") break;
-      this.#isEnrolled = true;
-      // The host may have been removed meanwhile: then it registers after that.
-      if (this.#keepRegistration(before, next)) return ok({ created, view: await this.#view(host, next) });
-    }
-    return err(rejection("policy_unavailable", {}, 1));
+    const done = await this.#enrolment.register(request);
+    if (!done.ok) return done;
+    const { created, registration } = done.value;
+    return ok({ created, view: await this.#view(request.host, registration) });
   }
 
   async describe(request: Parameters<rpc.HostPort["describe"]>[0]): Promise<{ view?: rpc.HostView }> {
     this.#store.countCall("describe");
     this.#name = request.host;
-    const registration = this.#registered();
+    const registration = this.#enrolment.registered;
     if (registration === undefined) return {};
     if (this.#memory.isRemoving) this.#removal.wake();
     if (request.asKnown !== true) await this.#leaks.view.look(request.host);
@@ -175,7 +156,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   async readiness(request: { host: string }): Promise<{ view?: rpc.HostReadinessView }> {
     this.#store.countCall("readiness");
     this.#name = request.host;
-    const registration = this.#registered();
+    const registration = this.#enrolment.registered;
     if (registration === undefined) return {};
     return { view: await this.#readiness.read(request.host, registration.labels) };
   }
@@ -184,7 +165,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#store.countCall("ensureBlocks");
     this.#name = request.host;
     this.#leaks.heard();
-    const may = this.#mayAllocate(request.host);
+    const may = this.#enrolment.mayAllocate(request.host);
     if (!may.ok) return this.#refused(may.error);
     const got = await new HostEnsure(this.#context, this.#affinities).ensure(request, may.value);
     return got.ok ? ok({ blocks: got.value }) : this.#refused(got.error);
@@ -259,7 +240,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     this.#memory.note(request.block, request.counts, this.#runtime.now());
     this.#context.reports.changed(targetOf(row), request.block, request.counts, true);
     const { allocated, cooling } = request.counts;
-    const labels = this.#memory.isRemoving ? undefined : this.#registered()?.labels;
+    const labels = this.#memory.isRemoving ? undefined : this.#enrolment.registered?.labels;
     if (allocated > 0 || cooling > 0 || labels === undefined) return;
     // Nobody waits: the release that emptied the block stands whatever becomes of it.
     void this.#affinities.surrender.emptied(request.host, request.block, labels);
@@ -314,7 +295,7 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
   }
 
   async #allocateOne(request: rpc.HostAllocateRequest, looks: HostLooks): Promise<rpc.HostAllocateOutcome> {
-    const may = this.#mayAllocate(request.host);
+    const may = this.#enrolment.mayAllocate(request.host);
     return may.ok ? await this.#allocate(request, may.value, looks) : this.#refused(may.error);
   }
 
@@ -323,18 +304,18 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     labels: Registration["labels"],
     looks: HostLooks,
   ): Promise<rpc.HostAllocateOutcome> {
-    const answer = await this.#inTurn(request, () =>
+    const answer = await this.#turns.take(request, () =>
       allocateFor({ ...this.#parts(), looks }, request, labels),
     );
     return answer.ok ? answer : this.#refused(answer.error);
   }
 
   #check(): HostCheck {
-    return new HostCheck(this.#context, this.#affinities, () => this.#enrol());
+    return new HostCheck(this.#context, this.#affinities, () => this.#enrolment.enrol());
   }
 
   #parts() {
-    return { host: this.#context, affinities: this.#affinities, enrol: () => this.#enrol() };
+    return { host: this.#context, affinities: this.#affinities, enrol: () => this.#enrolment.enrol() };
   }
 
   async #assign(request: rpc.HostAssignRequest): Answer<rpc.HostAssignAnswer, rpc.AssignRefusal> {
@@ -346,45 +327,10 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     return ok({ created, replayed, address: placed(policy, record) });
   }
 
-  /**
-   * Requests with one key in one Host wait for each other, whatever their bodies.
-   * Why: who waited asks for itself then, since what the one before was told may have been released by
-   * the time this request began; it finds what the key holds, that the key is spent, or that another body
-   * has it (I4, I13). Which body that is only the index knows, not who came first.
-   */
-  async #inTurn<T, E>(
-    { handle, key }: { readonly handle: string; readonly key: string },
-    run: () => Answer<T, E>,
-  ): Answer<T, E> {
-    const name = `${handle} ${key}`;
-    // Ends: each round outlasts one request that came before this one.
-    for (;;) {
-      const before = this.#underWay.get(name);
-      if (before === undefined) break;
-      await before.catch(() => undefined);
-    }
-    const answer = run().finally(() => this.#underWay.delete(name));
-    this.#underWay.set(name, answer);
-    return await answer;
-  }
-
   #refused<E extends Rejection>(refusal: E): { readonly ok: false; readonly error: E } {
     this.#memory.refused(refusal.code, this.#runtime.now());
     this.#refusals.note(this.#name ?? "", refusal);
     return err(refusal);
-  }
-
-  /** Stores a registration that follows from another one, if that one is still the last. */
-  #keepRegistration(before: Registration | undefined, next: Registration): boolean {
-    if (next === before) return this.#memory.registration === before;
-    const isKept = this.#store.transaction(() => {
-      if (readRegistration(this.#store)?.revision !== before?.revision) return false;
-      saveRegistration(this.#store, next);
-      if (before?.gone !== undefined) forgetLeft(this.#store);
-      return true;
-    });
-    this.#memory.registration = isKept ? next : readRegistration(this.#store);
-    return isKept;
   }
 
   /** One alarm for all that is due: the earliest. Its handler finds out what is due. */
@@ -397,70 +343,9 @@ export class HostObject extends DurableObject<Env> implements rpc.HostPort {
     });
   }
 
-  /** The registration, unless nothing is left of it after a removal. */
-  #registered(): Registration | undefined {
-    const { registration } = this.#memory;
-    return registration?.gone?.isOver === true ? undefined : registration;
+  #view(host: string, registration: Registration): Promise<rpc.HostView> {
+    return viewOf({ host: this.#context, leaks: this.#leaks, removal: this.#removal }, host, registration);
   }
-
-  /** The labels under which a host may get addresses. */
-  #mayAllocate(host: string): Result<Registration["labels"], Rejection<"host_unknown" | "host_removing">> {
-    if (this.#memory.isRemoving) return err(rejection("host_removing", { host }));
-    const labels = this.#labels(host);
-    return labels === undefined ? err(rejection("host_unknown", { host })) : ok(labels);
-  }
-
-  /** Labels of a registered host; a virtual owner needs no registration. */
-  #labels(host: string): Readonly<Record<string, string>> | undefined {
-    return this.#registered()?.labels ?? (isVirtual(host) ? NO_LABELS : undefined);
-  }
-
-  /** Enters the host in Cluster's directory: before its first row of any kind. */
-  async #enrol(): Promise<boolean> {
-    if (this.#isEnrolled) return true;
-    const isKnown =
-      this.#memory.registration !== undefined ||
-      this.#memory.affinities.size > 0 ||
-      this.#memory.borrowed.size > 0;
-    if (isKnown || this.#name === undefined) {
-      this.#isEnrolled = isKnown;
-      return isKnown;
-    }
-    const entry = { host: this.#name, registered: false, labels: {} };
-    const told = await again(this.#context, () => this.#runtime.ports.cluster().enrol(entry));
-    this.#isEnrolled = told.kind === "answered";
-    return this.#isEnrolled;
-  }
-
-  async #view(host: string, registration: Registration): Promise<rpc.HostView> {
-    const figures = new HostFigures(this.#context);
-    await figures.askUnknown();
-    const now = this.#runtime.now();
-    const { labels, incarnation, revision, registeredAt, gone } = registration;
-    const left = gone === undefined ? undefined : await this.#removal.left();
-    return {
-      name: host,
-      kind: isVirtual(host) ? "virtual" : "host",
-      state: gone === undefined ? "active" : "removing",
-      labels,
-      ...(incarnation === undefined ? {} : { incarnation }),
-      ipv4: await figures.ofFamily(4, labels),
-      ipv6: await figures.ofFamily(6, labels),
-      report: this.#leaks.view.report(),
-      leaks: this.#leaks.view.counts(),
-      tunnels: this.#leaks.view.tunnels(),
-      refusals: this.#memory.refusals(now),
-      registeredAt,
-      ...(gone === undefined ? {} : { removingSince: gone.since }),
-      ...(left === undefined ? {} : { allocationsLeft: left.allocations }),
-      ...(left === undefined || left.kept.addresses === 0 ? {} : { kept: left.kept }),
-      revision,
-    };
-  }
-}
-
-function isVirtual(host: string): boolean {
-  return host.startsWith("virtual:");
 }
 
 function poolCidrOf(
