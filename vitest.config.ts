@@ -27,7 +27,8 @@ export default defineConfig({
           environment: "node",
           setupFiles,
           // Properties run thousands of histories; a shared machine may be slow, an endless one is found all the same.
-          testTimeout: 60_000 * factor,
+          testTimeout: 180_000 * factor,
+          hookTimeout: 120_000,
           exclude,
           include: ["test/{core,architecture,contract,client,platform}/**/*.test.ts"],
         },
@@ -45,18 +46,26 @@ export default defineConfig({
           setupFiles,
           exclude,
           include: ["test/simulation/**/*.test.ts"],
-          testTimeout: 60_000 * factor,
+          testTimeout: 180_000 * factor,
+          hookTimeout: 120_000,
         },
       },
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: here("./wrangler.toml") } })],
+        // The deployed classes, with limits that no machine is too slow for.
+        plugins: [
+          cloudflareTest({
+            main: here("./test/support/objects/entry.ts"),
+            wrangler: { configPath: here("./wrangler.toml") },
+          }),
+        ],
         test: {
           name: "objects",
           exclude: [...exclude, "test/objects/conformance/**"],
           include: ["test/objects/**/*.test.ts"],
           fileParallelism: false,
           sequence: { groupOrder: 1 },
-          testTimeout: 30_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -73,7 +82,8 @@ export default defineConfig({
           include: ["test/objects/conformance/**/*.test.ts"],
           maxConcurrency: 6,
           sequence: { groupOrder: 2 },
-          testTimeout: 60_000,
+          testTimeout: 180_000,
+          hookTimeout: 120_000,
         },
       },
       ...["tools", "http", "cni", "bench"].map((name, position) => ({
@@ -86,8 +96,8 @@ export default defineConfig({
           globalSetup: here("./test/support/public-files.ts"),
           fileParallelism: false,
           sequence: { groupOrder: 3 + position },
-          testTimeout: 60_000 * factor,
-          hookTimeout: 60_000,
+          testTimeout: 180_000 * factor,
+          hookTimeout: 120_000,
         },
       })),
     ],

@@ -1,7 +1,7 @@
 /** What a decision of a Block costs, on workerd: rows read and written do not grow with the block. */
 import { expect, test } from "vitest";
 import type { AllocateItem } from "../../src/rpc/block.ts";
-import { SETTINGS, stubs } from "../support/objects/deployment.ts";
+import { now, SETTINGS, stubs } from "../support/objects/deployment.ts";
 
 const policy = { reserved: [] as [number, number][], cooldownMs: 0 };
 const BATCH = 64;
@@ -10,7 +10,7 @@ const BATCH = 64;
 async function claimed(block: string) {
   const stub = stubs.block(block);
   const target = { block, pool: "p", incarnation: 0, poolCidr: "10.8.0.0/16" };
-  const until = () => Date.now() + SETTINGS.untilMs;
+  const until = () => now() + SETTINGS.untilMs;
   await stub.claim({ ...target, owner: "a", epoch: 1, until: until(), cooldownMs: 0 });
   const item = (handle: string): AllocateItem => ({
     ...{
@@ -28,7 +28,7 @@ async function claimed(block: string) {
     return outcomes.map(({ kind }) => kind);
   };
   const release = async (handle: string) => {
-    const keys = [{ key: `key-of-${handle}`, finalAfter: Date.now() }];
+    const keys = [{ key: `key-of-${handle}`, finalAfter: now() }];
     const answer = await stub.releaseHandle({ block, handle, keys, cooldownMs: 0 });
     return answer.keys.map(({ outcome }) => outcome);
   };
@@ -81,4 +81,4 @@ test("a decision reads two rows to trust its memory and writes those it changes,
   expect(small["repeated release of a released one"]).toEqual({ rowsRead: 2, rowsWritten: 0, commits: 0 });
   expect(small["a batch of 8 replays"]).toEqual({ rowsRead: 2, rowsWritten: 8, commits: 1 });
   expect(await costsIn("10.8.16.0/20", 4_096)).toEqual(small);
-}, 60_000);
+});

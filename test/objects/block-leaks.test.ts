@@ -3,8 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { BlockObject } from "../../durable-objects/block.ts";
-import { productionRuntime } from "../../durable-objects/production.ts";
-import { evict, SETTINGS, spent } from "../support/objects/deployment.ts";
+import { evict, now, runtimeOf, SETTINGS, spent } from "../support/objects/deployment.ts";
 import { freshBlock } from "../support/objects/fresh-block.ts";
 
 const policy = { reserved: [], cooldownMs: 60_000 };
@@ -63,7 +62,7 @@ test("I3 I11: an address that changed hands, was reused or got another owner sta
   };
   await allocate("h1");
   await refused("the same request asked again");
-  const until = Date.now() + SETTINGS.untilMs;
+  const until = now() + SETTINGS.untilMs;
   const again = await stub.reuse({
     ...{ block, handle: "h1", keys: ["key-of-h1"], take: 1, attributes: {}, until, cooldownMs: 0 },
   });
@@ -87,11 +86,12 @@ test("I11: an old instance that lives on frees nothing that a younger one handed
   const { address, touch } = await created("h1");
   const items = [{ address, handle: "h1", touch }];
   const answers = await runInDurableObject(stub, async (_instance, ctx) => {
-    const old = new BlockObject(ctx, env, productionRuntime(env));
+    const old = new BlockObject(ctx, env, runtimeOf(env));
     await old.holdings({ block, host: "a", cooldownMs: 0 });
-    const young = new BlockObject(ctx, env, productionRuntime(env));
+    const young = new BlockObject(ctx, env, runtimeOf(env));
     await young.allocate({ ...target, items: [item("h1")] });
-    return (await old.releaseLeaked({ block, cooldownMs: 0, items, until: Date.now() + 2_000 })).answers;
+    return (await old.releaseLeaked({ block, cooldownMs: 0, items, until: now() + SETTINGS.untilMs }))
+      .answers;
   });
   expect(answers).toEqual(["moved_on"]);
   expect((await describeBlock()).records).toMatchObject([{ handle: "h1", state: "allocated" }]);
@@ -118,9 +118,9 @@ test("I11: an order that comes late frees nothing, and says so", async () => {
   await claim("a", 1);
   const { address, touch } = await created("h1");
   const order = { block, cooldownMs: 0, items: [{ address, handle: "h1", touch }] };
-  expect(await stub.releaseLeaked({ ...order, until: Date.now() - 1 })).toEqual({ answers: ["late"] });
+  expect(await stub.releaseLeaked({ ...order, until: now() - 1 })).toEqual({ answers: ["late"] });
   expect(await stub.describe({ block, policy })).toMatchObject({ counts: { allocated: 1 } });
-  const inTime = Date.now() + 10_000;
+  const inTime = now() + SETTINGS.untilMs;
   expect(await stub.releaseLeaked({ ...order, until: inTime })).toEqual({ answers: ["released"] });
   expect(await stub.releaseLeaked({ ...order, until: 0 }), "a copy that comes late").toEqual({
     answers: ["released"],

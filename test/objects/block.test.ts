@@ -3,8 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { BlockObject } from "../../durable-objects/block.ts";
-import { productionRuntime } from "../../durable-objects/production.ts";
-import { evict, spent, stubs } from "../support/objects/deployment.ts";
+import { evict, now, runtimeOf, SETTINGS, spent, stubs } from "../support/objects/deployment.ts";
 import { freshBlock } from "../support/objects/fresh-block.ts";
 
 const EPOCHS = 2 ** 32;
@@ -130,9 +129,9 @@ describe("several callers", () => {
     const { block, stub, target, claim, item, created } = freshBlock(31);
     await claim("a", 1);
     const outcome = await runInDurableObject(stub, async (_instance, ctx) => {
-      const old = new BlockObject(ctx, env, productionRuntime(env));
+      const old = new BlockObject(ctx, env, runtimeOf(env));
       await old.describe({ block, policy: { reserved: [], cooldownMs: 0 } });
-      const young = new BlockObject(ctx, env, productionRuntime(env));
+      const young = new BlockObject(ctx, env, runtimeOf(env));
       const one = await young.allocate({ ...target, items: [item("h1")] });
       const other = await old.allocate({ ...target, items: [item("h2")] });
       return [...one.outcomes, ...other.outcomes];
@@ -146,7 +145,7 @@ describe("several callers", () => {
   test("one element that contradicts itself does not fail its neighbours", async () => {
     const { claim, item, allocateAll, describeBlock } = freshBlock();
     await claim("a", 1);
-    const until = Date.now() + 60_000;
+    const until = now() + 10 * SETTINGS.untilMs;
     const outcomes = await allocateAll([item("h1"), item("h2", { until }), item("h3")]);
     expect(outcomes.map(({ kind }) => kind)).toEqual(["created", "failed", "created"]);
     expect((await describeBlock()).records.map(({ handle }) => handle)).toEqual(["h1", "h3"]);

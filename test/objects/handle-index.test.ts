@@ -2,11 +2,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, test } from "vitest";
 import type { KeyRow, ReserveItem } from "../../src/rpc/handle-index.ts";
-import { evict, SETTINGS, spent, stubs } from "../support/objects/deployment.ts";
+import { evict, now, SETTINGS, spent, stubs } from "../support/objects/deployment.ts";
 
 const BLOCK = "10.8.0.0/28";
 const POLICY = { reserved: [], cooldownMs: 0 };
-const until = () => Date.now() + SETTINGS.untilMs;
+const until = () => now() + SETTINGS.untilMs;
 let nextHandle = 0;
 
 function wish(given: Partial<ReserveItem> = {}): ReserveItem {
@@ -97,7 +97,7 @@ test("each operation writes one row, its repeat none", async () => {
 
 test("a batch is one commit, and one late element in it is its own", async () => {
   const stub = stubs.index("a batch");
-  const items = Array.from({ length: 64 }, (_, n) => wish(n === 7 ? { until: Date.now() - 60_000 } : {}));
+  const items = Array.from({ length: 64 }, (_, n) => wish(n === 7 ? { until: now() - 60_000 } : {}));
   const answers: { kind: string }[] = [];
   const cost = await spent({ index: stub }, async () => {
     answers.push(...(await stub.reserve({ items })).outcomes);

@@ -2,13 +2,12 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, test } from "vitest";
 import type { PoolTarget } from "../../src/rpc/pool.ts";
-import { evict, ports, SETTINGS, stubs } from "../support/objects/deployment.ts";
+import { evict, now, pass, ports, SETTINGS, stubs } from "../support/objects/deployment.ts";
 
 const POLICY = { reserved: [], cooldownMs: 0 };
 /** After a release no message of before can arrive any more. */
 const IN_FLIGHT_MS = SETTINGS.untilMs + 2 * SETTINGS.skewMs;
-const until = () => Date.now() + SETTINGS.untilMs;
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const until = () => now() + SETTINGS.untilMs;
 let target: PoolTarget;
 
 beforeAll(async () => {
@@ -94,7 +93,7 @@ test("I3 I5: an ownerless block that became empty retires by its alarm, once not
   await runDurableObjectAlarm(stub);
   expect([await entry(), await rows()], "a late message may still ask").toEqual(["draining", 1]);
   expect(await alarmAt(), "the alarm lives on").not.toBeNull();
-  await wait(IN_FLIGHT_MS + 100);
+  pass(IN_FLIGHT_MS + 100);
   await runDurableObjectAlarm(stub);
   expect([await entry(), await rows()], "the released key stays spent").toEqual(["free", 1]);
   expect(await allocate("h2")).toMatchObject({ kind: "affinity_lost", final: true });
@@ -102,7 +101,7 @@ test("I3 I5: an ownerless block that became empty retires by its alarm, once not
   const again = await claimed("a");
   expect(again.stub.id.toString(), "the same block, claimed anew").toBe(stub.id.toString());
   expect((await again.created("h3")).sequenceNumber).toBeGreaterThan(sequenceNumber);
-}, 30_000);
+});
 
 test("I11: an ownerless block that the collector empties retires too", async () => {
   const { block, stub, created, abandon, entry, alarmAt, rest } = await claimed("d");
@@ -110,13 +109,13 @@ test("I11: an ownerless block that the collector empties retires too", async () 
   await abandon();
   await rest();
   const items = [{ address, handle: "h1", touch }];
-  const order = { block, cooldownMs: 0, items, until: Date.now() + 2_000 };
+  const order = { block, cooldownMs: 0, items, until: until() };
   expect(await stub.releaseLeaked(order)).toEqual({ answers: ["released"] });
   expect(await alarmAt()).not.toBeNull();
-  await wait(IN_FLIGHT_MS + 100);
+  pass(IN_FLIGHT_MS + 100);
   await runDurableObjectAlarm(stub);
   expect(await entry()).toBe("free");
-}, 30_000);
+});
 
 test("one whose alarm was given up retires when it is looked at", async () => {
   const { block, stub, created, release, abandon, entry, alarmAt, rest } = await claimed("e");
@@ -129,7 +128,7 @@ test("one whose alarm was given up retires when it is looked at", async () => {
   await release(address);
   await runInDurableObject(stub, (_instance, ctx) => ctx.storage.deleteAlarm());
   await evict(stub);
-  await wait(IN_FLIGHT_MS + 100);
+  pass(IN_FLIGHT_MS + 100);
   expect([await entry(), await alarmAt()]).toEqual(["draining", null]);
   await look();
   expect(await alarmAt()).not.toBeNull();
@@ -139,7 +138,7 @@ test("one whose alarm was given up retires when it is looked at", async () => {
   await runDurableObjectAlarm(stub);
   await look();
   expect(await alarmAt(), "all is told").toBeNull();
-}, 30_000);
+});
 
 test("an ownerless block that an undo empties retires too", async () => {
   const { of, stub, created, release, abandon, alarmAt, rest } = await claimed("b");

@@ -5,6 +5,9 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { now, SETTINGS } from "../support/objects/entry.ts";
+
+const until = (): number => now() + SETTINGS.untilMs;
 
 const tablesOf = (state: DurableObjectState): string[] =>
   state.storage.sql
@@ -34,10 +37,12 @@ test("the first write creates the tables, and a failed one leaves none", async (
   const target = { block, pool: "p", poolCidr: "10.99.0.0/16", incarnation: 0 };
   const claim = { ...target, owner: "a", epoch: 1, cooldownMs: 0 };
   await runInDurableObject(stub, async (object) => {
-    await expect(object.claim({ ...claim, until: Date.now() + 60_000 })).rejects.toThrow("more than 2 s");
+    await expect(object.claim({ ...claim, until: now() + 10 * SETTINGS.untilMs })).rejects.toThrow(
+      "more than 2 s",
+    );
   });
   expect(await runInDurableObject(stub, (_object, state) => tablesOf(state))).toEqual([]);
-  expect(await stub.claim({ ...claim, until: Date.now() + 1_000 })).toMatchObject({ kind: "accepted" });
+  expect(await stub.claim({ ...claim, until: until() })).toMatchObject({ kind: "accepted" });
   expect(await runInDurableObject(stub, (_object, state) => tablesOf(state))).toContain("ordinals");
 });
 
@@ -46,7 +51,7 @@ test("tables of a newer release are neither read nor written by code put back in
   const stub = env.BLOCK.get(env.BLOCK.idFromName("block:v1:default:10.99.2.0-26"));
   const target = { block, pool: "p", poolCidr: "10.99.0.0/16", incarnation: 0 };
   const claim = { ...target, owner: "a", epoch: 1, cooldownMs: 0 };
-  expect(await stub.claim({ ...claim, until: Date.now() + 1_000 })).toMatchObject({ kind: "accepted" });
+  expect(await stub.claim({ ...claim, until: until() })).toMatchObject({ kind: "accepted" });
   const headerOf = () =>
     runInDurableObject(stub, (_object, state) => state.storage.sql.exec("SELECT * FROM block").one());
   const before = await headerOf();
@@ -57,7 +62,7 @@ test("tables of a newer release are neither read nor written by code put back in
   await runInDurableObject(stub, async (object) => {
     const policy = { reserved: [], cooldownMs: 0 };
     await expect(object.describe({ block, policy })).rejects.toThrow("SCHEMA_TOO_NEW");
-    const next = { ...claim, epoch: 2, until: Date.now() + 1_000 };
+    const next = { ...claim, epoch: 2, until: until() };
     await expect(object.claim(next)).rejects.toThrow("SCHEMA_TOO_NEW");
   });
   expect(await headerOf()).toEqual(before);

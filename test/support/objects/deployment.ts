@@ -2,9 +2,8 @@
  * The deployed classes in real workerd, as tests reach them: stubs by what they serialise, their
  * counters, and the Worker without credentials. May import: everything but the simulation.
  */
-import { evictDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { productionRuntime } from "../../../durable-objects/production.ts";
 import { refusalOf } from "../../../durable-objects/refusal.ts";
 import type { Counters } from "../../../durable-objects/storage/store.ts";
 import { blockName, parseCidr } from "../../../src/core/cidr.ts";
@@ -16,14 +15,13 @@ import {
   poolObjectName,
   shardOf,
 } from "../../../src/core/ids.ts";
-import { EDGE_SETTINGS } from "../../../src/core/settings.ts";
 import { createFetch } from "../../../src/http/worker.ts";
+import { endTimers, runtimeOf, SETTINGS } from "./entry.ts";
 
-/** The constants that the objects under test were made with. */
-export const SETTINGS = EDGE_SETTINGS;
+export { now, pass, runtimeOf, SETTINGS } from "./entry.ts";
 
 /** The objects as the Worker calls them. */
-export const { ports } = productionRuntime(env);
+export const { ports } = runtimeOf(env);
 
 export const stubs = {
   block: (cidr: string) => {
@@ -47,6 +45,7 @@ type Stub = ReturnType<(typeof stubs)[keyof typeof stubs]>;
 export async function evict(...running: readonly Stub[]): Promise<void> {
   for (const stub of running) {
     try {
+      await runInDurableObject(stub as DurableObjectStub, (_object, ctx) => endTimers(ctx));
       await evictDurableObject(stub as DurableObjectStub);
     } catch (refusal) {
       // One that was idle for ten seconds is gone already: the runtime evicted it.
@@ -101,10 +100,7 @@ async function readAll(watched: Readonly<Record<string, Stub>>): Promise<Record<
   return Object.fromEntries(await Promise.all(read));
 }
 
-const fetchWithoutCredentials = createFetch<Env & { readonly AUTH_MODE: string }>(
-  productionRuntime,
-  refusalOf,
-);
+const fetchWithoutCredentials = createFetch<Env & { readonly AUTH_MODE: string }>(runtimeOf, refusalOf);
 
 /** Sends a request through the whole Worker; JSON in, JSON out. */
 export async function send(

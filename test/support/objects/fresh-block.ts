@@ -3,7 +3,7 @@
  * May import: the deployment of the objects' tests. Rule: nothing is expected here.
  */
 import type { AllocateItem, AllocateOutcome } from "../../../src/rpc/block.ts";
-import { SETTINGS, stubs } from "./deployment.ts";
+import { now, SETTINGS, stubs } from "./deployment.ts";
 
 let nextBlock = 0;
 
@@ -14,7 +14,7 @@ export function freshBlock(prefix = 29, cooldownMs = 0) {
   const stub = stubs.block(block);
   const target = { block, pool: "p", incarnation: 0, poolCidr: "10.9.0.0/16" };
   const policy = { reserved: [] as [number, number][], cooldownMs };
-  const until = () => Date.now() + SETTINGS.untilMs;
+  const until = () => now() + SETTINGS.untilMs;
   const item = (handle: string, given: Partial<AllocateItem> = {}): AllocateItem => ({
     handle,
     key: `key-of-${handle}`,
@@ -52,7 +52,7 @@ export function freshBlock(prefix = 29, cooldownMs = 0) {
       await stub.releaseHandle({
         block,
         handle,
-        keys: [{ key: `key-of-${handle}`, finalAfter: Date.now() }],
+        keys: [{ key: `key-of-${handle}`, finalAfter: now() }],
         cooldownMs,
       })
     ).keys[0];
