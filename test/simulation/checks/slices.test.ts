@@ -131,7 +131,7 @@ describe("a slice", () => {
     expect(Math.max(...events)).toBeGreaterThan(100);
     expect(Math.max(...events)).toBeLessThanOrEqual(CALLS_PER_EVENT_MAX);
     expect((await check(scene)).view.problems).toBe(0);
-  }, 120_000);
+  }, 300_000);
 
   test("that is cut off at any of its commits is gone through again, and every finding is told once", async () => {
     const expected = await damagedAndChecked(undefined);
@@ -142,7 +142,7 @@ describe("a slice", () => {
       }
     }
     expect(crashes).toBe(24);
-  }, 120_000);
+  }, 300_000);
 
   test("that another instance has gone on with is committed once", async () => {
     const scene = await holding();

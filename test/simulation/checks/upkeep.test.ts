@@ -190,7 +190,7 @@ describe("upkeep beside other work", () => {
     expect(most).toBeLessThanOrEqual(300);
     await pass(scene, HOUR);
     expectDone(scene);
-  }, 60_000);
+  }, 300_000);
 
   test("waits while a check runs that an operator began, which begins at once, and goes on after it", async () => {
     const scene = await busy();
@@ -206,7 +206,7 @@ describe("upkeep beside other work", () => {
     expect(upkeeps(scene)).toEqual(["running 0 0"]);
     await pass(scene, HOUR);
     expectDone(scene);
-  }, 60_000);
+  }, 300_000);
 
   test("does not begin while an operator's check runs", async () => {
     const scene = await holding();
@@ -239,7 +239,7 @@ describe("upkeep beside other work", () => {
     expect(upkeeps(scene)).toEqual(["running 0 0"]);
     await pass(scene, HOUR);
     expectDone(scene);
-  }, 60_000);
+  }, 300_000);
 });
 
 describe("a block without owner and addresses, whose alarm was given up, retires when it is looked at", () => {

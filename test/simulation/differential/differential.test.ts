@@ -21,8 +21,8 @@ const HISTORIES_PER_SEED = 30;
 const STEPS_MAX = 40;
 /** Looking at whole lists costs as much as several steps. */
 const LOOK_AT_ALL_EVERY = 6;
-/** A failing history is made shorter for so long, ms. */
-const SHRINK_MS = 120_000;
+/** A failing history is made shorter for so long, ms; before, it ends no run, however slow the machine is. */
+const SHRINK_MS = 480_000;
 
 const histories: fc.Arbitrary<History> = fc.record({
   given: givens,
@@ -72,11 +72,11 @@ function written(history: History | undefined): string {
 test.each(SEEDS)(
   "I1 I2 I3 I7 I8 I9 I10 I12 I14 I15: the objects do what the reference does (seed %i)",
   holds,
-  10 * 60_000,
+  20 * 60_000,
 );
 
 if (SECONDS > 0) {
-  const patience = SECONDS * 1000 + 10 * 60_000;
+  const patience = SECONDS * 1000 + 20 * 60_000;
   test("and so they do for as long as they are told", { timeout: patience }, async () => {
     const end = Date.now() + SECONDS * 1000;
     for (let next = seed + SEEDS.length; Date.now() < end; next += 1) await holds(next);

@@ -58,4 +58,4 @@ test("F35: 600 blocks drain in slices of at most 900 calls, over a crash in the 
   const { policy } = await world.during(scene.deployed.ports.cluster().policy({}));
   expect(policy?.pools).toEqual([]);
   expect(world.rows(POOL, "SELECT count(*) AS n FROM block WHERE closed = epoch")).toEqual([{ n: BLOCKS }]);
-}, 120_000);
+}, 300_000);
