@@ -102,7 +102,7 @@ describe("addresses, on the real service", () => {
 
   beforeAll(async () => {
     service = await startService();
-    client = createClient({ server: service.url, timeoutMs: 10_000 });
+    client = createClient({ server: service.url, timeoutMs: 60_000 });
     await put("/v1/hosts/node-1", { labels: {} });
     await put("/v1/pools/v4", { cidr: "10.232.0.0/24", blockSize: 26 });
     await put("/v1/pools/v6", { cidr: "fd00:232::/120", blockSize: 122 });

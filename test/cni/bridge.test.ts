@@ -56,7 +56,7 @@ describe.skipIf(reason !== undefined)("main job: pods get their addresses from t
   afterAll(() => plugin?.remove());
   beforeEach(async () => {
     service = await startService();
-    client = createClient({ server: service.url, timeoutMs: 10_000 });
+    client = createClient({ server: service.url, timeoutMs: 60_000 });
     await put(`/v1/hosts/${HOST}`, { labels: {} });
     for (const [name, { cidr, blockSize }] of Object.entries(POOLS)) {
       await put(`/v1/pools/${name}`, { cidr, blockSize });

@@ -31,7 +31,7 @@ beforeAll(async () => {
   ]);
   await must("PUT", "/v1/pools/default", { cidr: "10.233.0.0/24" });
   await must("PUT", "/v1/hosts/node-1", { labels: {} });
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.allSettled([plugin?.remove(), service?.stop()]);
 });

@@ -41,7 +41,7 @@ interface KernelAddress {
 }
 
 /** Duplicate address detection takes a second or two where it is on. */
-const SETTLE_TRIES_MAX = 50;
+const SETTLE_TRIES_MAX = 600;
 const SETTLE_PAUSE_MS = 100;
 
 /** A bridge and namespaces on it, all this process's own. */
@@ -120,7 +120,7 @@ const LISTEN = `
     .listen(7777, process.argv[1], () => console.log("listening"));
 `;
 const DIAL = `
-  require("node:net").connect({ host: process.argv[1], port: 7777, timeout: 5000 })
+  require("node:net").connect({ host: process.argv[1], port: 7777, timeout: 30000 })
     .on("timeout", () => process.exit(3)).on("error", (e) => { console.error(e.code); process.exit(2); })
     .pipe(process.stdout);
 `;
@@ -132,7 +132,7 @@ const DIAL = `
  */
 export async function talk(from: string, to: string, address: string): Promise<string> {
   const listener = spawn("ip", ["netns", "exec", to, process.execPath, "-e", LISTEN, address], {
-    timeout: 20_000,
+    timeout: 90_000,
     killSignal: "SIGKILL",
   });
   const ended = new Promise<void>((resolve) => listener.once("close", () => resolve()));
@@ -153,7 +153,7 @@ export async function talk(from: string, to: string, address: string): Promise<s
 /** Pings once, if there is a ping; `undefined` if there is none. */
 export async function ping(from: string, address: string): Promise<boolean | undefined> {
   if (spawnSync("ping", ["-V"]).error !== undefined) return undefined;
-  const pinged = await runProgram("ip", ["netns", "exec", from, "ping", "-c", "1", "-W", "5", address]);
+  const pinged = await runProgram("ip", ["netns", "exec", from, "ping", "-c", "1", "-W", "30", address]);
   return pinged.exitCode === 0;
 }
 

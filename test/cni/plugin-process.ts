@@ -15,9 +15,9 @@ export interface Finished {
   exitCode: number | null;
 }
 
-const RUN_MS_MAX = 30_000;
+const RUN_MS_MAX = 120_000;
 
-/** Runs a program to its end, or kills it after 30 s. */
+/** Runs a program to its end, or kills it after two minutes. */
 export function runProgram(
   file: string,
   args: readonly string[],

@@ -36,7 +36,7 @@ export async function startRelay(service: () => string): Promise<Relay> {
       method,
       headers,
       ...(body === "" ? {} : { body }),
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(120_000),
     });
     return { ...request, status: response.status, answer: await response.text() };
   };

@@ -1,8 +1,11 @@
 /** The demonstration: it reads well, works twice in a row on one service, and leaves what it says. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Api, accepted, apiOf } from "../support/api/client.ts";
 import { addressesOf } from "../support/api/examples.ts";
@@ -16,8 +19,19 @@ interface Played {
   readonly output: string;
 }
 
-/** Plays it to its end; `until` interrupts it when its output holds a text. */
-function play(arguments_: string[], { until = "", folder = tmpdir(), token = "" } = {}): Promise<Played> {
+interface Playing {
+  /** A text in its output at which it is interrupted. */
+  readonly until?: string;
+  readonly onInterrupt?: () => void;
+  readonly folder?: string;
+  readonly token?: string;
+}
+
+/** Plays it to its end. */
+function play(
+  arguments_: string[],
+  { until = "", onInterrupt, folder = tmpdir(), token = "" }: Playing = {},
+): Promise<Played> {
   const child = spawn(process.execPath, [demo, ...arguments_], {
     env: { ...process.env, TMPDIR: folder, ...(token === "" ? {} : { IPAM_TOKEN: token }) },
     stdio: ["ignore", "pipe", "pipe"],
@@ -28,13 +42,54 @@ function play(arguments_: string[], { until = "", folder = tmpdir(), token = "" 
     stream.setEncoding("utf8").on("data", (text: string) => {
       output += text;
       // Once: whoever interrupts it twice wants it to end at once.
-      if (isWaiting && output.includes(until)) isWaiting = !child.kill("SIGINT");
+      if (!isWaiting || !output.includes(until)) return;
+      isWaiting = !child.kill("SIGINT");
+      onInterrupt?.();
     });
   }
   return new Promise((settle, fail) => {
     child.once("error", fail);
     child.once("close", (code) => settle({ code, output }));
   });
+}
+
+interface Gate {
+  readonly url: string;
+  open(): void;
+  close(): void;
+}
+
+/** A way to the service on which further allocations wait, once there were so many, until it is opened. */
+async function startGate(allocationsMax: number): Promise<Gate> {
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  let allocations = 0;
+  const pass = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const { method = "", url: path = "" } = incoming;
+    const body = await text(incoming);
+    if (method === "POST" && path === "/v1/allocations") allocations += 1;
+    if (allocations > allocationsMax) await opened;
+    const key = incoming.headers["idempotency-key"];
+    const answer = await fetch(`${service.url}${path}`, {
+      method,
+      headers: {
+        ...(body === "" ? {} : { "Content-Type": "application/json" }),
+        ...(typeof key === "string" ? { "Idempotency-Key": key } : {}),
+      },
+      ...(body === "" ? {} : { body }),
+    });
+    outgoing.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
+    outgoing.end(await answer.text());
+  };
+  const server = createServer((incoming, outgoing) => {
+    pass(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  await new Promise<void>((settle) => server.listen(0, "127.0.0.1", settle));
+  const { port } = server.address() as AddressInfo;
+  const close = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url: `http://127.0.0.1:${port}`, open, close };
 }
 
 let service: Service;
@@ -84,16 +139,23 @@ describe("the demonstration", () => {
   });
 
   it("tidies up when it is interrupted", async () => {
-    const { code, output } = await play(["--url", service.url], { until: "38 of 150" });
-    expect(code, output).toBe(1);
-    expect(output).toContain("ended early: interrupted");
-    expect(output).not.toContain("What to notice");
+    // It must not come to its end before it is told, however late that is: 100 of 300 allocations wait.
+    const gate = await startGate(200);
+    try {
+      const playing = { until: "38 of 150", onInterrupt: gate.open };
+      const { code, output } = await play(["--url", gate.url], playing);
+      expect(code, output).toBe(1);
+      expect(output).toContain("ended early: interrupted");
+      expect(output).not.toContain("What to notice");
+    } finally {
+      gate.close();
+    }
     await expectTidy();
   });
 
   it("leaves pools that go by themselves", async () => {
     const names = async () => (await accepted(api.GET("/v1/pools"))).items.map(({ name }) => name);
-    await expect.poll(names, { timeout: 50_000, interval: 500 }).toEqual(["operators"]);
+    await expect.poll(names, { timeout: 120_000, interval: 500 }).toEqual(["operators"]);
   });
 
   it("brings a service of its own, which outlives a power cut and nothing else", async () => {

@@ -8,6 +8,8 @@ import { repositoryRoot } from "../../src/tools/bundle.ts";
 import { reachableUrl, readSettings, readyText } from "../../src/tools/start.ts";
 
 const program = resolve(repositoryRoot, "src/tools/start.ts");
+/** What comes for sure may take so long on a busy machine, ms. */
+const SLOW_MS = 60_000;
 let dataFolder: string;
 let running: ChildProcess[];
 
@@ -20,7 +22,7 @@ afterEach(async () => {
   for (const child of running) {
     child.kill("SIGKILL");
   }
-  await expect.poll(() => isHeld(), { timeout: 5000 }).toBe(false);
+  await expect.poll(() => isHeld(), { timeout: SLOW_MS }).toBe(false);
   rmSync(dataFolder, { recursive: true, force: true });
 });
 
@@ -99,8 +101,9 @@ describe("npm start", () => {
 
   it("the collector has been called by the alarm that stands in for cron", async () => {
     const { url } = await start();
-    const gc = async () => await (await fetch(`${url}/v1/gc`)).json();
-    await expect.poll(gc).toMatchObject({ sweep: 1, tick: { source: "alarm", overdue: false } });
+    const gc = async () => (await (await fetch(`${url}/v1/gc`)).json()) as { sweep: number; tick: object };
+    await expect.poll(async () => (await gc()).sweep, { timeout: SLOW_MS }).toBeGreaterThan(0);
+    expect((await gc()).tick).toMatchObject({ source: "alarm", overdue: false });
   });
 
   it("I4: keeps what it acknowledged over SIGTERM", async () => {
@@ -120,7 +123,7 @@ describe("npm start", () => {
     expect(isHeld()).toBe(true);
     first.child.kill("SIGKILL");
     expect(await ended(first.child)).toBe("SIGKILL");
-    await expect.poll(() => isHeld(), { timeout: 5000 }).toBe(false);
+    await expect.poll(() => isHeld(), { timeout: SLOW_MS }).toBe(false);
     await expect(fetch(`${first.url}/healthz`)).rejects.toThrow();
     const second = await start();
     expect(await isRegistered(second.url, "node-b")).toBe(true);
@@ -152,7 +155,7 @@ describe("npm start", () => {
       } else {
         expect(end).toBe("SIGKILL");
       }
-      await expect.poll(() => isHeld(), { timeout: 5000 }).toBe(false);
+      await expect.poll(() => isHeld(), { timeout: SLOW_MS }).toBe(false);
     }
   });
 
