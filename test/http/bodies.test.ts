@@ -23,11 +23,11 @@ const body = (handle: string) => JSON.stringify({ host: "node-1", handle, ipv4: 
 const chunk = (text: string | Buffer) =>
   Buffer.concat([Buffer.from(`${text.length.toString(16)}\r\n`), Buffer.from(text), Buffer.from("\r\n")]);
 
-/** Sends a head and pieces with a pause between them; returns what is answered until so long after. */
+/** Sends a head and pieces with a pause between them; returns what is answered, at the latest after so long. */
 async function exchange(
   headers: readonly string[],
   pieces: readonly (string | Buffer)[],
-  { ends = false, forMs = 3_000 } = {},
+  { ends = false, forMs = 30_000 } = {},
 ): Promise<string> {
   const { port, hostname } = new URL(service.url);
   const socket = createConnection(Number(port), hostname);
@@ -92,7 +92,6 @@ it("what follows the announced length is the next request, and no part of this o
   const answer = await exchange(
     [`Content-Length: ${text.length}`],
     [`${text}GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
-    { forMs: 1_000 },
   );
   expect(statusOf(answer)).toBe(201);
 });
@@ -104,10 +103,10 @@ it("one that breaks off before its length changes nothing", async () => {
 
 it("without an end is refused at the bound, whatever is announced", async () => {
   const piece = chunk(Buffer.alloc(64 * 1024, "x"));
-  const endless = Array.from({ length: 80 }, () => piece);
-  const chunked = await exchange(["Transfer-Encoding: chunked"], endless, { forMs: 5_000 });
-  expect(statusOf(chunked)).toBe(413);
-  const both = await exchange(["Content-Length: 5", "Transfer-Encoding: chunked"], endless, { forMs: 5_000 });
+  // No more than it takes: who still sends while the connection is closed may lose the answer.
+  const endless = [...Array.from({ length: 16 }, () => piece), chunk("x".repeat(1024))];
+  expect(statusOf(await exchange(["Transfer-Encoding: chunked"], endless))).toBe(413);
+  const both = await exchange(["Content-Length: 5", "Transfer-Encoding: chunked"], endless);
   expect(statusOf(both)).toBe(413);
   expect((await client.send("GET", "/healthz")).status).toBe(200);
-}, 30_000);
+}, 90_000);

@@ -3,7 +3,7 @@
  * The figures are those of the design's budget; they do not depend on the machine.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type CountersAnswer, counters, setClock } from "../support/control.ts";
+import { type CountersAnswer, counters, setClock, WITHOUT_ALARMS_MS } from "../support/control.ts";
 import { HttpClient } from "../support/http-client.ts";
 import { type Service, startService } from "../support/service.ts";
 
@@ -11,16 +11,22 @@ import { type Service, startService } from "../support/service.ts";
  * Long, so that no lease runs out and no report is due unless a test wants it; and nothing is claimed ahead,
  * which a burst does or does not by its pace.
  */
-const settings = { leaseMs: 600_000, reportMs: 600_000, indexPassMs: 600_000_000, claimAheadMs: 0 };
+const settings = {
+  leaseMs: 600_000,
+  reportMs: 600_000,
+  figuresMs: 600_000_000,
+  indexPassMs: 600_000_000,
+  claimAheadMs: 0,
+};
 /** What is told to directories when a block turns; it is no part of a request, nobody waits for it. */
 const BACKGROUND = ["pool.report", "host.blockChanged"];
 
 let service: Service;
 let client: HttpClient;
-let clock = 0;
+let clock = WITHOUT_ALARMS_MS;
 
 beforeAll(async () => {
-  const vars = { TEST_SETTINGS: JSON.stringify(settings) };
+  const vars = { TEST_SETTINGS: JSON.stringify(settings), TEST_CLOCK_MS: String(clock) };
   service = await startService({ entry: "test/support/entry.ts", vars });
   client = new HttpClient(() => service.url);
   await client.must("PUT", "/v1/pools/wide", { cidr: "10.4.0.0/20", blockSize: 26 });

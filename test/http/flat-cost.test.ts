@@ -3,7 +3,7 @@
  * Blocks are of four addresses, so that every fourth allocation claims one. FLAT_COST_BLOCKS sets sizes.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CountersAnswer, counters, setClock } from "../support/control.ts";
+import { type CountersAnswer, counters, setClock, WITHOUT_ALARMS_MS } from "../support/control.ts";
 import { HttpClient } from "../support/http-client.ts";
 import { type Service, startService } from "../support/service.ts";
 
@@ -52,7 +52,7 @@ let baseline: Watched;
 let handles = 0;
 
 beforeAll(async () => {
-  const vars = { TEST_SETTINGS: JSON.stringify(settings) };
+  const vars = { TEST_SETTINGS: JSON.stringify(settings), TEST_CLOCK_MS: String(WITHOUT_ALARMS_MS) };
   service = await startService({ entry: "test/support/entry.ts", vars });
   client = new HttpClient(() => service.url);
   // One host fills many blocks, so its cap is raised; that needs strict affinity.
@@ -78,7 +78,7 @@ beforeAll(async () => {
   }
   baseline = withoutFirstClaim(await watch(WATCHED_BLOCKS, (block) => `single-${block}`));
   console.log(["1 block", ...toldAll(baseline)].join("\n  "));
-});
+}, 180_000);
 
 afterAll(async () => {
   client.close();
@@ -181,7 +181,7 @@ describe.each(SIZES)("a pool of %i blocks, filled to 99 %", (size) => {
 
   beforeAll(async () => {
     await fill(poolOf(size), Math.ceil(size * 0.99) - WATCHED_BLOCKS - HOSTS.length);
-    await setClock(client, OLD_MS * (1 + SIZES.indexOf(size)));
+    await setClock(client, WITHOUT_ALARMS_MS + OLD_MS * (1 + SIZES.indexOf(size)));
     late = await watch(HOSTS.length, () => poolOf(size));
     watched = await watch(WATCHED_BLOCKS, () => poolOf(size));
     console.log([`${size} blocks`, ...toldAll(watched), told("late claim", late.claims)].join("\n  "));

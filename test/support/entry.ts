@@ -45,8 +45,10 @@ let faults: { readonly fault: Fault; left: number }[] = [];
 let policy: PolicySource | undefined;
 const sent: Record<string, number> = {};
 let underWay = 0;
-/** Calls that stand in a fault now. */
+/** Calls that stand in a fault of those set last; what an ended object had under way stands for ever. */
 let waiting = 0;
+/** How often a call that stands looks whether it may go on, ms. */
+const STANDS_MS = 10;
 /** What each instance did, read without a call: asking thousands of objects would take too long. */
 const living = new Map<string, { readonly kind: ObjectKind; readonly object: Counting }>();
 /** Sets an alarm by the real clock, for objects whose alarms are moved. */
@@ -117,22 +119,28 @@ async function faulty(
   const met = faults.find(({ fault, left }) => fault.method === name && left > 0);
   if (met === undefined) return await begin();
   met.left -= 1;
-  const { delayMs = 0, heldMs = 0, fails } = met.fault;
-  await wait(sleep, delayMs);
+  const { delayMs = 0, heldMs = 0, stands, fails } = met.fault;
+  const set = faults;
+  const stand = async (): Promise<void> => {
+    while (set === faults) await sleep(STANDS_MS);
+  };
+  if (delayMs > 0) await waitingFor(() => sleep(delayMs));
+  if (stands === "before") await waitingFor(stand);
   if (fails === "before") throw lost(name);
   const answer = await begin();
-  await wait(sleep, heldMs);
+  if (heldMs > 0) await waitingFor(() => sleep(heldMs));
+  if (stands === "after") await waitingFor(stand);
   if (fails === "after") throw lost(name);
   return answer;
 }
 
-async function wait(sleep: Runtime["sleep"], ms: number): Promise<void> {
-  if (ms === 0) return;
+async function waitingFor(wait: () => Promise<void>): Promise<void> {
+  const set = faults;
   waiting += 1;
   try {
-    await sleep(ms);
+    await wait();
   } finally {
-    waiting -= 1;
+    if (set === faults) waiting -= 1;
   }
 }
 
@@ -321,6 +329,7 @@ async function control(request: Request, env: Env): Promise<Response | undefined
       const given = (await request.json()) as { faults: Fault[] };
       const before = faults;
       faults = given.faults.map((fault) => ({ fault, left: fault.times ?? 1 }));
+      waiting = 0;
       return Response.json({ unmet: before.reduce((sum, { left }) => sum + left, 0) });
     }
     case "GET /test/faults":

@@ -63,6 +63,8 @@ function bodyOf(text: string): AnswerBody {
 
 /** How long a client waits for an answer, ms: longer than the service waits for anything. */
 const ANSWER_WITHIN_MS = 20_000;
+/** How long a connection is kept that nobody uses, ms: the service closes it after 15 s, perhaps as it is used. */
+const KEPT_MS = 5_000;
 
 export class HttpClient {
   readonly #url: () => string;
@@ -71,7 +73,7 @@ export class HttpClient {
   /** Why a function: the address of a service may change when it is restarted. */
   constructor(url: () => string, connections = 64) {
     this.#url = url;
-    this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
+    this.#agent = new Agent({ keepAlive: true, maxSockets: connections, timeout: KEPT_MS });
   }
 
   /** Sends one request. Rejects: `AnswerLost` when no whole answer came. */

@@ -37,8 +37,10 @@ export class AgentPass implements CasePass {
     await this.#agents.report();
     const { sweep } = await this.#service.must("POST", "/v1/gc/sweeps");
     await this.#service.until(`sweep ${sweep}`, async () => {
-      const { state, backlogHosts, sweep: at } = await this.#service.must("GET", "/v1/gc");
-      return at >= sweep && backlogHosts === 0 && state !== "running";
+      const { state, backlogHosts, sweep: at, lastSweepAt } = await this.#service.must("GET", "/v1/gc");
+      // A collector that is paused says nothing of a sweep that runs; by a clock that stands one ends when it begins.
+      const isOver = Date.parse(lastSweepAt) === this.#service.at(seconds);
+      return at >= sweep && backlogHosts === 0 && state !== "running" && isOver;
     });
     await this.#service.quiet();
   }
