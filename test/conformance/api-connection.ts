@@ -115,7 +115,7 @@ export class ApiWorld {
 }
 
 const TRIES_MAX = 5;
-const LOOKS_MAX = 50;
+const LOOKS_MAX = 500;
 const LOOK_EVERY_MS = 200;
 let given = 0;
 const MADE = "made-for-the-case-";

@@ -58,7 +58,7 @@ function pass(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-const QUIET_LOOKS_MAX = 1_000;
+const QUIET_LOOKS_MAX = 20_000;
 const QUIET_EVERY_MS = 5;
 
 const backend = apiBackend("objects", open);
