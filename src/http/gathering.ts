@@ -7,6 +7,7 @@ import { callOnce, type EndSignal } from "../platform/call.ts";
 import type { Ports } from "../rpc/ports.ts";
 import { sendAll, sendWaiting, type Waiting, type Way, waitingFor } from "./messages.ts";
 import type { Call } from "./operation.ts";
+import { unanswered, waitLimitMs } from "./waiting.ts";
 
 /** How long an object counts as busy after it was, ms: then the first of the next ones waits for the others, too. */
 const BUSY_MS = 100;
@@ -78,7 +79,7 @@ async function travelling<Item, Outcome, T>(
   const { underWay } = destination;
   const { aloneMax } = call.settings;
   const now = call.now();
-  forgetCutOff(underWay, now, limitOf(call));
+  forgetCutOff(underWay, now, waitLimitMs(call));
   const isQuiet = Math.abs(now - destination.busyAt) >= BUSY_MS;
   const isAlone = isQuiet && underWay.size < aloneMax;
   const traveller = { since: now };
@@ -95,11 +96,6 @@ function outcomeOf<Outcome>([only]: readonly PromiseSettledResult<Outcome>[]): O
   invariant(only !== undefined, "an item has an outcome");
   if (only.status === "rejected") throw only.reason;
   return only.value;
-}
-
-/** How long a message is waited for, ms: as long as whatever it asks for may still come about, and that again. */
-function limitOf({ settings }: Outside): number {
-  return 2 * (settings.untilMs + settings.skewMs);
 }
 
 /** Why: an event that is cut off, as its client goes, never says that it is over; it must not count for ever. */
@@ -146,17 +142,12 @@ async function goTogether<Item, Outcome>(
     call.keep?.(sent);
   }
   const sleep = (ms: number, signal: EndSignal) => call.sleep(ms, signal);
-  const all = await callOnce(() => Promise.allSettled(outcomes), { timeoutMs: limitOf(call), sleep });
+  const all = await callOnce(() => Promise.allSettled(outcomes), { timeoutMs: waitLimitMs(call), sleep });
   if (all.kind === "answered") return all.value;
   // What has not left by now must not: whoever asked for it has gone on, and may have undone it.
   for (const one of waiting) one.isOver = true;
   destination.waiting = destination.waiting.filter(({ isOver }) => isOver !== true);
   return outcomes.map(() => ({ status: "rejected", reason: unanswered() }));
-}
-
-/** It may have arrived: to whoever asked this is a lost answer, as where an object is not reached. */
-function unanswered(): Error {
-  return Object.assign(new Error("a message was not answered in time"), { retryable: true });
 }
 
 /** Takes in whatever has arrived by the next turn of the event loop, and sends it; never rejects. */

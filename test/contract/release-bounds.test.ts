@@ -1,5 +1,6 @@
 /** How much work of others a release takes on, and what it does with more than one event may ask. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultConfig } from "../../src/core/config.ts";
 import { compilePolicy } from "../../src/core/policy.ts";
@@ -219,6 +220,32 @@ describe("what hangs or is broken", () => {
     stage.passLimits();
     const ended = await Promise.allSettled(hanging);
     expect(ended.every(({ status }) => status === "rejected")).toBe(true);
+  });
+
+  it("a block that hangs ends a release that goes by itself, and the next one frees the rest", async () => {
+    const stage = new Stage();
+    // In more blocks than others are kept waiting for.
+    const blocks = range(40).map(blockOf);
+    const hung = blocks[7] as string;
+    stage.hung.add(hung);
+    stage.hold("many", ...blocks);
+    let isOver = false;
+    const asked = Promise.allSettled([stage.request("first", "many")]).finally(() => {
+      isOver = true;
+    });
+    // Two look-ups, and all its blocks.
+    while ((stage.callsOf.get("first") ?? 0) < 2 + blocks.length) await setImmediate();
+    while (!isOver) {
+      stage.passLimits();
+      await setImmediate();
+    }
+    const [first] = await asked;
+    expect(first).toMatchObject({ status: "rejected", reason: { retryable: true } });
+    // As it is where no answer came: the index still lists what may not be over.
+    expect(stage.held.get("many")).toContain(hung);
+    stage.hung.clear();
+    expect(await stage.request("second", "many")).toMatchObject([{ ok: true }]);
+    expect(stage.held.get("many")?.size).toBe(0);
   });
 
   it("a look-up that fails for all is repeated by each at its own cost; a block that hangs then is one's own", async () => {

@@ -15,7 +15,7 @@ const released = (address: string) => ({
 });
 
 it("a block that never was is not asked: a call to its name would make a database", async () => {
-  const service = fake({ policy, answers: { "pool.find": () => ({}) } });
+  const service = fake({ policy, answers: { "pool.entries": () => ({ entries: [] }) } });
   const addresses = ["10.0.0.1", "10.0.0.70"].map((address) => ({ address, sequenceNumber: 1 }));
   const answer = await service.send("POST", "/v1/releases", { json: { addresses } });
   expect(answer.status).toBe(200);
@@ -27,11 +27,14 @@ it("a block that is known is asked at once; one that is not is looked up once", 
   const entry = { block: "10.0.0.0/26", state: "owned", owner: "a", epoch: 1 };
   const service = fake({
     policy,
-    answers: { "pool.find": () => ({ entry }), "block.releaseAddresses": () => released("10.0.0.1") },
+    answers: {
+      "pool.entries": () => ({ entries: [entry] }),
+      "block.releaseAddresses": () => released("10.0.0.1"),
+    },
   });
   for (let turn = 0; turn < 2; turn += 1) {
     await service.send("DELETE", "/v1/allocations/10.0.0.1?sequenceNumber=1");
   }
   const asked = service.asked.map(({ method }) => method).filter((method) => !method.startsWith("cluster"));
-  expect(asked).toEqual(["pool.find", "block.releaseAddresses", "block.releaseAddresses"]);
+  expect(asked).toEqual(["pool.entries", "block.releaseAddresses", "block.releaseAddresses"]);
 });

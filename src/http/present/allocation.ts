@@ -35,8 +35,11 @@ export function allocationOnWire(placed: PlacedAddress): Wire["Allocation"] {
   };
 }
 
+/** What became of one address; `not_reached`: nothing, its request asks more blocks than one event may. */
+export type ReleasedItem = AddressReleaseOutcome | { readonly kind: "not_reached"; readonly address: string };
+
 /** Writes what became of one address of a release. */
-export function releaseOnWire(outcome: AddressReleaseOutcome): Wire["ReleaseOutcome"] {
+export function releaseOnWire(outcome: ReleasedItem): Wire["ReleaseOutcome"] {
   const { address } = outcome;
   switch (outcome.kind) {
     case "released":
@@ -55,6 +58,8 @@ export function releaseOnWire(outcome: AddressReleaseOutcome): Wire["ReleaseOutc
       };
     case "not_in_any_block":
       return { address, outcome: "not_in_any_block" };
+    case "not_reached":
+      return { address, outcome: "rejected", code: "in_progress" };
     case "rejected":
       return {
         address,

@@ -6,6 +6,7 @@ import { callOnce } from "../../platform/call.ts";
 import type { Kept } from "../../rpc/host.ts";
 import { mapBounded } from "../concurrency.ts";
 import type { Call } from "../operation.ts";
+import { waitLimitMs } from "../waiting.ts";
 
 /** A host that stays `removing`, and what holds it. */
 export interface HeldRemoval {
@@ -15,11 +16,7 @@ export interface HeldRemoval {
 
 /** Asks hosts that are being removed what holds them; those that end by themselves are left out. */
 export async function heldRemovals(call: Call, removing: readonly string[]): Promise<HeldRemoval[]> {
-  const { untilMs, skewMs } = call.settings;
-  const limit = {
-    timeoutMs: 2 * (untilMs + skewMs),
-    sleep: call.sleep.bind(call),
-  };
+  const limit = { timeoutMs: waitLimitMs(call), sleep: call.sleep.bind(call) };
   const answers = await mapBounded(removing, async (host): Promise<HeldRemoval[]> => {
     const said = await callOnce(() => call.ports.host(host).describe({ host, asKnown: true }), limit);
     const kept = said.kind === "answered" ? said.value.view?.kept : undefined;

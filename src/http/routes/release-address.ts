@@ -29,9 +29,8 @@ export const releaseAddress = operation(
     const policy = await leasedPolicy(call);
     if (!policy.ok) return policy.error;
     const [outcome] = await releaseAddresses(call, policy.value, [item], force);
-    if (outcome === undefined || outcome.kind !== "rejected") {
-      const { kind, ...rest } = outcome ?? { kind: "not_in_any_block" as const, address };
-      return reply(200, releaseOnWire({ kind, ...rest } as Parameters<typeof releaseOnWire>[0]));
+    if (outcome?.kind !== "rejected") {
+      return reply(200, releaseOnWire(outcome ?? { kind: "not_in_any_block", address }));
     }
     const { code, sequenceNumber } = outcome;
     switch (code) {

@@ -1,5 +1,5 @@
 /**
- * How many object calls releases by handle make in one event: its own, and those of others that ride with it.
+ * How many object calls releases make in one event: its own, and those of others that ride with it.
  * May import: http. Rule: an event stays below 900 calls; what is beyond is not said to be done.
  */
 import type { Call } from "../operation.ts";
@@ -29,6 +29,11 @@ export function takeUpTo(calls: number, call: Call): number {
   const taken = Math.min(calls, budget.left);
   budget.left -= taken;
   return taken;
+}
+
+/** Gives back calls that were taken and not made. */
+export function giveBack(calls: number, call: Call): void {
+  budgetOf(call).left += calls;
 }
 
 /** Takes calls for requests that ride with this one; false: they ask for themselves. */

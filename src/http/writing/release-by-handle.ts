@@ -13,6 +13,7 @@ import { type GatheredWay, sendGathered } from "../gathering.ts";
 import type { Call } from "../operation.ts";
 import { releaseOnWire } from "../present/allocation.ts";
 import type { Wire } from "../schemas/components.ts";
+import { type Hear, whileHeard } from "../waiting.ts";
 import { takeUpTo } from "./release-budget.ts";
 import {
   judgedBy,
@@ -71,21 +72,27 @@ function wayOf(handle: string, call: Call): GatheredWay<Wanted, Ride> {
   };
 }
 
+/** Rejects: an object that does not answer while no other one does. */
 async function releaseOne(wanted: Wanted, call: Call): Promise<Round> {
+  if (takeUpTo(INDEX_CALLS, call) < INDEX_CALLS) return { judged: [], isSettled: false };
+  return await whileHeard((hear) => askAll(wanted, hear, call), call);
+}
+
+async function askAll(wanted: Wanted, hear: Hear, call: Call): Promise<Round> {
   const { handle } = wanted;
   const index = () => call.ports.handleIndex(handle);
-  if (takeUpTo(INDEX_CALLS, call) < INDEX_CALLS) return { judged: [], isSettled: false };
-  const { rows } = await index().list({ handle });
+  const { rows } = await hear(() => index().list({ handle }));
   const blocks = rowsByBlock(rows);
   const parts = blocks
     .slice(0, takeUpTo(blocks.length, call))
     .map((ofBlock): Part => ({ wanted, rows: ofBlock }));
   const judged = await mapBounded(parts, async (part) => {
     const message = messageOf(part);
-    return judgedBy(part, await call.ports.block(message.block).releaseHandle(message));
+    const answer = await hear(() => call.ports.block(message.block).releaseHandle(message));
+    return judgedBy(part, answer);
   });
   const items = judged.flat().flatMap(settlementOf);
-  const changed = items.length === 0 ? 0 : (await index().settle({ items })).changed;
+  const { changed } = items.length === 0 ? { changed: 0 } : await hear(() => index().settle({ items }));
   const isWhole = parts.length === blocks.length;
   return { judged: judged.flat(), isSettled: isWhole && changed === items.length };
 }

@@ -192,7 +192,8 @@ describe("H16 CE-18 I4: a release whose answer was lost takes nothing from who c
     const leased = await world.during(deployed.policy.current(world.now));
     if (told === undefined || leased === undefined) throw new Error("nothing to release");
     const { ports, settings } = deployed;
-    const call = { ports, principal: {}, settings } as unknown as Call;
+    const sleep = world.sleep.bind(world);
+    const call = { ports, principal: {}, settings, sleep } as unknown as Call;
     const items = [{ address: told.address, ...guardOf(told.sequenceNumber) }];
     const release = () => releaseAddresses(call, leased.policy, items, force);
     const before = world.counters.read();

@@ -241,7 +241,7 @@ export class Scene {
       settings,
       principal: { subject: "test", role: "admin", method: "none" },
       now: () => this.world.now,
-      sleep: (ms: number) => this.world.sleep(ms),
+      sleep: this.world.sleep.bind(this.world),
     } as unknown as Call;
     try {
       const leased = await policy.current(this.world.now);

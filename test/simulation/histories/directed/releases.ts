@@ -20,7 +20,8 @@ async function releaseByForce(stage: Stage, { address, sequenceNumber }: Told) {
   const begun = scene.tick();
   const never = Number.POSITIVE_INFINITY;
   scene.released.push({ what: "release", address, sequenceNumber, begun, over: never, ended: undefined });
-  const call = { ports, settings, principal: {} } as unknown as Call;
+  const sleep = scene.world.sleep.bind(scene.world);
+  const call = { ports, settings, principal: {}, sleep } as unknown as Call;
   return { answer: releaseAddresses(call, leased.policy, [{ address }], true) };
 }
 
