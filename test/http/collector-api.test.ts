@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectStatus } from "./client.ts";
 import { GRACE, MINUTE, SETTLED, type Stage, staged } from "./collector-stage.ts";
 
-/** A report is dated when it is stored, its answer when it came in. */
-const near = (one: string, other: string) => Math.abs(Date.parse(one) - Date.parse(other)) < 1_000;
+/** A report is dated when it is stored, its answer when it came in; what a test lets pass is minutes. */
+const near = (one: string, other: string) => Math.abs(Date.parse(one) - Date.parse(other)) < 30_000;
 
 describe("a pod that vanishes from the reports of its host", () => {
   let stage: Stage;
@@ -94,7 +94,8 @@ describe("a pod that vanishes from the reports of its host", () => {
     expect(uses.get(gone)).toMatchObject({ state: expect.stringMatching(/^(free|cooling)$/) });
     expect(uses.get("10.99.0.1")).toEqual({ address: "10.99.0.1", state: "not_in_any_pool" });
     const host = (await stage.eyes("GET", "/v1/hosts/node-1")).body;
-    expect(host.report).toMatchObject({ addressesNotAllocated: 4, ageSeconds: 0 });
+    expect(host.report).toMatchObject({ addressesNotAllocated: 4 });
+    expect(host.report.ageSeconds).toBeLessThan(MINUTE);
   });
 
   it("is accepted again when it is told again; another list needs another number", async () => {

@@ -23,7 +23,7 @@ const allocate = (host: string, handle: string, count: number) =>
 
 /** Asks until an answer is as wanted. */
 async function until(ask: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100; tries += 1) {
+  for (let tries = 0; tries < 200; tries += 1) {
     if (await ask()) return;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }

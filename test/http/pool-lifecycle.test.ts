@@ -27,7 +27,7 @@ function allocate(handle: string, pool: string, count = 1, host = "node-1") {
 }
 
 async function untilGone(pool: string): Promise<void> {
-  for (let tries = 0; tries < 100; tries += 1) {
+  for (let tries = 0; tries < 200; tries += 1) {
     const { status } = await call("GET", `/v1/pools/${pool}`);
     if (status === 404) return;
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -48,7 +48,7 @@ describe("drainPool", () => {
     const addresses = got.body.allocations.map(({ address }: { address: string }) => address);
     expect(holders.body.items.map((item: { address: string }) => item.address)).toEqual(addresses);
     await expect
-      .poll(async () => (await call("GET", "/v1/hosts/node-1")).body.ipv4.owned, { timeout: 10_000 })
+      .poll(async () => (await call("GET", "/v1/hosts/node-1")).body.ipv4.owned, { timeout: 30_000 })
       .toBe(0);
     const ofHost = await expectStatus(call("GET", "/v1/allocations?host=node-1&pool=left"), 200);
     expect(ofHost.body.items.map((item: { address: string }) => item.address)).toEqual(addresses);

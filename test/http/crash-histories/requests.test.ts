@@ -44,7 +44,7 @@ describe("H3: the client hangs up while the block is slow", () => {
   it("I4: the release of its handle leaves nothing", async () => {
     await stage.pool("h3", "10.43.0.0/28", 29);
     const { host, handle, key, more } = stage.wish("h3");
-    await setFaults(stage.client, [{ method: "block.allocate", delayMs: 1_500 }]);
+    await setFaults(stage.client, [{ method: "block.allocate", stands: "before" }]);
     const hangUp = new AbortController();
     const asked = fetch(`${stage.service.url}/v1/allocations`, {
       method: "POST",
@@ -59,6 +59,8 @@ describe("H3: the client hangs up while the block is slow", () => {
     await expect(asked).rejects.toThrow();
     expect((await stage.recorder.release({ handle })).outcome).toBe("ok");
     expect(await stage.held(handle)).toEqual([]);
+    // Now it arrives.
+    await setFaults(stage.client, []);
     await pause(FINAL_MS);
     expect(await stage.heldInPool("h3")).toEqual([]);
   }, 60_000);

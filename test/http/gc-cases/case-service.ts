@@ -10,7 +10,7 @@ import { type Answer, type Client, clientOf } from "../client.ts";
 
 /** Writes of the policy wait for leases. */
 const SETTINGS = { leaseMs: 1_000, skewMs: 200 };
-const LOOKS_MAX = 150;
+const LOOKS_MAX = 400;
 const LOOK_EVERY_MS = 100;
 const PAGES_MAX = 20;
 
