@@ -212,7 +212,8 @@ export class HostAssign {
     if (refusal.code !== "handle_limit_reached" || seat === undefined) return undefined;
     const { address, handle, attributes, deadlineAt } = this.#request;
     const port = () => this.#host.runtime.ports.block(seat.block);
-    const question = { block: seat.block, policy: { reserved: [], cooldownMs: 0 }, records: { handle } };
+    const policy = { reserved: [], cooldownMs: 0 };
+    const question = { block: seat.block, policy, records: { handle }, bare: true };
     const answer = await again(this.#host, () => port().describe(question));
     const records = answer.kind === "answered" ? answer.value.records : [];
     const held = records.filter((record) => record.handle === handle && record.state === "allocated");
@@ -269,7 +270,7 @@ export class HostAssign {
   async #emptied(block: string, { config }: CompiledPolicy): Promise<AssignResult> {
     const { address } = this.#request;
     const cooldownMs = config.ipCooldownSeconds * 1000;
-    const question = { block, policy: { reserved: [], cooldownMs }, records: "all" } as const;
+    const question = { block, policy: { reserved: [], cooldownMs }, records: "all", bare: true } as const;
     const answer = await again(this.#host, () => this.#host.runtime.ports.block(block).describe(question));
     const records = answer.kind === "answered" ? answer.value.records : [];
     const cooling = records.flatMap(({ state, freeAt }) => (state === "cooling" ? (freeAt ?? []) : []));

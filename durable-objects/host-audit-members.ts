@@ -91,7 +91,7 @@ export class HandleMembers {
     const records = handles.length === 1 ? { handle } : "all";
     this.calls += 1;
     const said = await again(this.#host, () =>
-      this.#host.runtime.ports.block(block).describe({ block, policy: READ_ONLY, records }),
+      this.#host.runtime.ports.block(block).describe({ block, policy: READ_ONLY, records, bare: true }),
     );
     if (said.kind !== "answered") return undefined;
     const wanted = new Set(handles);
