@@ -137,8 +137,9 @@ export class SweepRows {
   put(next: SweptHost, now: number): SweptHost {
     const before = this.find(next.host);
     const merged = mergedWith(before, next);
-    if (merged.figures !== undefined) {
-      this.#countReleased(releasedBetween(before?.figures?.pools ?? {}, merged.figures.pools), now);
+    // What was released before the host was met, or was forgotten in between, is not of this hour.
+    if (merged.figures !== undefined && before?.figures !== undefined) {
+      this.#countReleased(releasedBetween(before.figures.pools, merged.figures.pools), now);
     }
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(merged)) return merged;
     this.#write(merged);

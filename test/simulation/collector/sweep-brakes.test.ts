@@ -174,6 +174,28 @@ describe("the state", () => {
     expect((await stage.gc()).releasedLastHour).toBe(0);
   });
 
+  test("counts nothing that was released before a host was met, or was forgotten and came back", async () => {
+    const stage = new SweepStage(EDGE);
+    await stage.enrol("a");
+    let reclaimed = 40;
+    let isKnown = true;
+    stage.answers.set("a", (_request, now) => {
+      const pool = { allocated: 10, borrowed: 0, blocks: 1, candidates: 0, reclaimed };
+      const answer = audited(now, { pools: { default: pool } });
+      return isKnown ? answer : { ...answer, kind: "unknown" };
+    });
+    await stage.minutes(1, "cron");
+    expect((await stage.gc()).releasedLastHour).toBe(0);
+    reclaimed = 43;
+    await stage.minutes(9, "cron");
+    expect((await stage.gc()).releasedLastHour).toBe(3);
+    isKnown = false;
+    await stage.minutes(9, "cron");
+    isKnown = true;
+    await stage.minutes(9, "cron");
+    expect((await stage.gc()).releasedLastHour).toBe(3);
+  });
+
   test("is stuck when the trigger is gone, and the next call tells of it once", async () => {
     const stage = await staged(1);
     await stage.minutes(2, "cron");
