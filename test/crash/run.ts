@@ -19,6 +19,8 @@ import { type CheckEnd, judge } from "./verdict.ts";
 
 export interface CrashOptions extends Size {
   readonly seed: number;
+  /** What the load is to meet: after the last kill it goes on until it has, to a bound. */
+  readonly expected?: readonly string[];
   /** Called when a cycle is over. */
   readonly onCycle?: (cycle: number, requests: number) => void;
 }
@@ -46,6 +48,8 @@ const SETTLE_MS = 3_000;
 /** How long the service runs before a kill; now and then it is killed while it comes up. */
 const LIFE_MS = { least: 400, most: 3_400, soon: 60 };
 const SOON_SHARE = 0.15;
+/** How long the load goes on after the last kill until it has met what it is to meet. */
+const MEETS_WITHIN_MS = 60_000;
 /** How long a service seems to have been down, at the most; it makes leaks old enough. */
 const SKIP_MS_MAX = 100_000;
 /** After the end: rounds of reports, and how far they lie apart; attachments are heard once in two minutes. */
@@ -148,10 +152,10 @@ function requestsAbout(text: string, history: readonly Operation[]): string[] {
 }
 
 async function killOften(
-  { cycles, onCycle }: CrashOptions,
+  { cycles, onCycle, expected = [] }: CrashOptions,
   service: Service,
   clock: SkippingClock,
-  { history }: Recorder,
+  { history, seen }: Recorder,
   random: () => number,
 ): Promise<void> {
   for (let cycle = 1; cycle <= cycles; cycle += 1) {
@@ -164,4 +168,6 @@ async function killOften(
   }
   // What the last kill has cut off is asked for again.
   await pause(LIFE_MS.most);
+  const until = performance.now() + MEETS_WITHIN_MS;
+  while (performance.now() < until && !expected.every((what) => seen.has(what))) await pause(100);
 }
