@@ -34,7 +34,7 @@ const ALARM_RETRY_MS = 5_000;
 /** What the state of the service counts as lately, ms. */
 const REFUSALS_TOLD_MS = 600_000;
 /** Hosts that are being removed, of which the status tells by name. */
-const REMOVING_TOLD_MAX = 8;
+const HELD_TOLD_MAX = 8;
 
 /** Committed, but nobody can say when all allocations obey it. */
 interface Unanswerable {
@@ -228,8 +228,8 @@ export class ClusterObject extends DurableObject<Env> implements ClusterPort {
     this.#store.countCall("status");
     const { active: hostsActive, removing: hostsRemoving } = this.#hosts.counts();
     const refusalsLast10Minutes = this.#events.refusedSince(this.#runtime.now() - REFUSALS_TOLD_MS);
-    const removing = hostsRemoving === 0 ? [] : this.#hosts.removing(REMOVING_TOLD_MAX);
-    const figures = { hostsActive, hostsRemoving, removing, refusalsLast10Minutes };
+    const heldRemovals = hostsRemoving === 0 ? [] : this.#hosts.heldRemovals(HELD_TOLD_MAX);
+    const figures = { hostsActive, hostsRemoving, heldRemovals, refusalsLast10Minutes };
     const read = () => this.#store.row<{ name: string }>("SELECT name FROM deployment WHERE id = 1")?.name;
     const known = read();
     if (known !== undefined) return { deploymentId: known, ...figures };

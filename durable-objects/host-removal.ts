@@ -63,8 +63,8 @@ export class HostRemoval {
   readonly #host: HostContext;
   readonly #affinities: HostAffinities;
   readonly #arm: (at: number) => void;
-  /** The revision of the removal that Cluster's directory has heard of. */
-  #told: number | undefined;
+  /** What Cluster's directory has heard of the removal. */
+  #told: { readonly revision: number; readonly kept?: Kept } | undefined;
   /** Which addresses of the host each block had when it was asked last. */
   readonly #counts = new Map<string, Held & { readonly askedAt: number }>();
 
@@ -118,8 +118,9 @@ export class HostRemoval {
     // A message from before the removal may still arrive at a block in which the host has borrowed.
     const early = this.#lastArrivalAt() - runtime.now();
     if (early > 0) return early;
-    const { allocations, isExact, hasMore } = await this.left();
+    const { allocations, kept, isExact, hasMore } = await this.left();
     if (hasMore) return SOON_MS;
+    await this.#tell(name, kept);
     if (allocations > 0 || !isExact) return LEFT_PAUSE_MS;
     return (await this.#finish(name)) ? undefined : RETRY_MS;
   }
@@ -221,16 +222,21 @@ export class HostRemoval {
     await this.#affinities.release(order);
   }
 
-  /** Cluster's directory says that the host is being removed; losing it costs a wrong count until the next slice. */
-  async #tell(host: string): Promise<void> {
+  /**
+   * Cluster's directory says that the host is being removed, and what that waits for; losing it costs a wrong
+   * count, or a warning, until the next slice.
+   */
+  async #tell(host: string, kept?: Kept): Promise<void> {
     const { memory, runtime } = this.#host;
     const { registration } = memory;
-    if (registration === undefined || registration.revision === this.#told) return;
+    if (registration === undefined) return;
     const { labels, revision, gone } = registration;
+    if (this.#told?.revision === revision && (kept === undefined || isSame(kept, this.#told.kept))) return;
     const author = gone?.author === undefined ? {} : { author: gone.author };
-    const entry = { host, registered: true, removing: true, labels, revision, ...author };
+    const held = kept === undefined ? {} : { kept };
+    const entry = { host, registered: true, removing: true, labels, revision, ...held, ...author };
     const told = await again(this.#host, () => runtime.ports.cluster().enrol(entry));
-    if (told.kind === "answered") this.#told = revision;
+    if (told.kind === "answered") this.#told = { revision, ...held };
   }
 
   /** Nothing is left: Cluster's directory follows, then the host is forgotten, but for its incarnations. */
@@ -261,4 +267,8 @@ export class HostRemoval {
       await Promise.allSettled(items.slice(begin, begin + LOT).map(step));
     }
   }
+}
+
+function isSame(kept: Kept, told: Kept | undefined): boolean {
+  return JSON.stringify(kept) === JSON.stringify(told);
 }

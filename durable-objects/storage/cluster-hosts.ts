@@ -4,7 +4,8 @@
  */
 import type { Attributes } from "../../src/core/allocation.ts";
 import { changedFields, type EventDraft } from "../../src/core/events.ts";
-import type { ClusterPort, HostEntry } from "../../src/rpc/cluster.ts";
+import type { ClusterPort, HeldRemoval, HostEntry } from "../../src/rpc/cluster.ts";
+import type { Kept } from "../../src/rpc/host.ts";
 import type { SqlRow, Store } from "./store.ts";
 
 interface HostRow extends SqlRow {
@@ -15,12 +16,13 @@ interface HostRow extends SqlRow {
   revision: number;
   enrolled_at: number;
   removing: number;
+  kept: string | null;
 }
 
 /** What a Host says of itself. */
 type Enrolment = Parameters<ClusterPort["enrol"]>[0];
 
-const COLUMNS = "name, kind, registered, labels, revision, enrolled_at, removing";
+const COLUMNS = "name, kind, registered, labels, revision, enrolled_at, removing, kept";
 const VIRTUAL_PREFIX = "virtual:";
 
 export class HostRows {
@@ -39,16 +41,17 @@ export class HostRows {
     const { host, registered, revision = 0, removing = false } = entry;
     const labels = JSON.stringify(sorted(entry.labels));
     const row = this.#store.row<HostRow>(`SELECT ${COLUMNS} FROM host WHERE name = ?`, host);
+    const before = row?.revision === revision ? row.kept : null;
+    const kept = entry.kept === undefined ? before : JSON.stringify(entry.kept);
     const isSame =
       row?.registered === Number(registered) && row.labels === labels && row.removing === Number(removing);
-    if (row !== undefined && (row.revision > revision || (isSame && row.revision === revision))) {
-      return undefined;
-    }
+    const isKnown = isSame && row.kept === kept && row.revision === revision;
+    if (row !== undefined && (row.revision > revision || isKnown)) return undefined;
     this.#store.write(
-      `INSERT INTO host (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)
+      `INSERT INTO host (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (name) DO UPDATE SET
          registered = excluded.registered, labels = excluded.labels, revision = excluded.revision,
-         removing = excluded.removing`,
+         removing = excluded.removing, kept = excluded.kept`,
       host,
       host.startsWith(VIRTUAL_PREFIX) ? "virtual" : "host",
       Number(registered),
@@ -56,6 +59,7 @@ export class HostRows {
       revision,
       now,
       Number(removing),
+      kept,
     );
     return isSame ? undefined : happened(entry, row, now);
   }
@@ -73,11 +77,13 @@ export class HostRows {
     return { active: (row?.total ?? 0) - removing, removing };
   }
 
-  /** The first names of hosts that are being removed. */
-  removing(limit: number): string[] {
-    const query = `SELECT name FROM host
-      WHERE kind = 'host' AND registered = 1 AND removing = 1 ORDER BY name LIMIT ?`;
-    return this.#store.rows<{ name: string }>(query, limit).map(({ name }) => name);
+  /** The first hosts by name whose removal waits for somebody, as they told it last. */
+  heldRemovals(limit: number): HeldRemoval[] {
+    const query = `SELECT name, kept FROM host
+      WHERE kind = 'host' AND registered = 1 AND removing = 1 AND json_extract(kept, '$.addresses') > 0
+      ORDER BY name LIMIT ?`;
+    const rows = this.#store.rows<{ name: string; kept: string }>(query, limit);
+    return rows.map(({ name, kept }) => ({ host: name, kept: JSON.parse(kept) as Kept }));
   }
 
   /** Reads the hosts after a name, in the order of names. */

@@ -77,4 +77,6 @@ export const CLUSTER_MIGRATIONS: Migrations = [
     ) STRICT`,
   ],
   ["ALTER TABLE host ADD COLUMN removing INTEGER NOT NULL DEFAULT 0 CHECK (removing IN (0, 1))"],
+  // What a removal waits for.
+  ["ALTER TABLE host ADD COLUMN kept TEXT CHECK (kept IS NULL OR json_valid(kept))"],
 ];

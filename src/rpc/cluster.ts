@@ -7,6 +7,7 @@ import type { Rejection } from "../core/errors.ts";
 import type { EventDraft, RecentEvent, RefusalRow } from "../core/events.ts";
 import type { Config, Policy, PoolDefinition, ReservationDefinition } from "../core/policy.ts";
 import type { Result } from "../core/result.ts";
+import type { Kept } from "./host.ts";
 
 export interface LeaseAnswer {
   readonly version: number;
@@ -39,6 +40,12 @@ export interface HostEntry {
   readonly removing: boolean;
   readonly labels: Attributes;
   readonly enrolledAt: number;
+}
+
+/** A host that stays `removing` until somebody releases what holds it. */
+export interface HeldRemoval {
+  readonly host: string;
+  readonly kept: Kept;
 }
 
 type GuardRefusal = "revision_mismatch" | "already_exists" | "policy_unavailable";
@@ -131,8 +138,8 @@ export interface ClusterPort {
     readonly deploymentId: string;
     readonly hostsActive: number;
     readonly hostsRemoving: number;
-    /** Some of these, by name. */
-    readonly removing?: readonly string[];
+    /** The first of these, by name, that wait for somebody, as they have told. Absent: none does. */
+    readonly heldRemovals?: readonly HeldRemoval[];
     /** By what hosts have told: at most a few seconds late. */
     readonly refusalsLast10Minutes: number;
   }>;
@@ -169,6 +176,8 @@ export interface ClusterPort {
     readonly registered: boolean;
     /** Declared gone, and not yet over. Absent: no. */
     readonly removing?: boolean;
+    /** What the removal waits for, if anything. Absent: as it told before. */
+    readonly kept?: Kept;
     readonly labels: Attributes;
     /** Of the host's registration; an older one than is stored changes nothing. Absent: 0. */
     readonly revision?: number;

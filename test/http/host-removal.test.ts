@@ -52,7 +52,7 @@ it("answers 202 with what is left, and refuses the host new addresses", async ()
   expect(status.body.hosts).toMatchObject({ active: 0, removing: 1 });
   const isBlocked = ({ code, host, hint }: { code: string; host?: string; hint: string }) =>
     code === "host_removing_blocked" && host === "node-1" && hint.includes("kept");
-  // A host that is slow to answer is left out of a status.
+  // The host tells of it once nothing from before its removal can arrive any more.
   await until(async () => (await call("GET", "/v1/status")).body.warnings.some(isBlocked));
   const again = await expectStatus(call("DELETE", "/v1/hosts/node-1"), 202);
   expect(again.body.revision).toBe(body.revision);

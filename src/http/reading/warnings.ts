@@ -4,13 +4,13 @@
  */
 import type { Policy, PoolDefinition } from "../../core/policy.ts";
 import { poolWarning } from "../../core/pool-warning.ts";
+import type { HeldRemoval } from "../../rpc/cluster.ts";
 import type { GcView } from "../../rpc/leaks.ts";
 import type { PoolUsageView } from "../../rpc/pool.ts";
 import { poolWarningText } from "../present/pool-warning.ts";
 import { timeText } from "../problems/row.ts";
 import type { Wire } from "../schemas/components.ts";
 import { gcWarnings } from "./gc-warnings.ts";
-import type { HeldRemoval } from "./removals.ts";
 
 type Warning = Wire["Warning"];
 

@@ -8,7 +8,6 @@ import { timeText } from "../problems/row.ts";
 import { leaseSoon } from "../reading/lease.ts";
 import { storedPolicy } from "../reading/policy.ts";
 import { usageOfPool } from "../reading/pool-usage.ts";
-import { heldRemovals } from "../reading/removals.ts";
 import { warningsOf } from "../reading/warnings.ts";
 import { components, type Wire } from "../schemas/components.ts";
 import { API_VERSION, SERVER_VERSION } from "../version.ts";
@@ -71,13 +70,11 @@ export const getStatus = operation(
     ]);
     const { deploymentId, hostsActive, hostsRemoving, refusalsLast10Minutes } = counted;
     const sorted = policy.pools.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-    const [usages, held] = await Promise.all([
-      mapBounded(sorted.slice(0, POOLS_SHOWN_MAX), async (pool) => ({
-        pool,
-        usage: await usageOfPool(call, policy, pool),
-      })),
-      heldRemovals(call, counted.removing ?? []),
-    ]);
+    const usages = await mapBounded(sorted.slice(0, POOLS_SHOWN_MAX), async (pool) => ({
+      pool,
+      usage: await usageOfPool(call, policy, pool),
+    }));
+    const held = counted.heldRemovals ?? [];
     const isLeased = leased !== undefined;
     const isOpen = call.principal.method === "none";
     return reply(200, {

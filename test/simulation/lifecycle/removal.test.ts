@@ -91,6 +91,38 @@ describe("a removal", () => {
     expect(findings(scene)).toEqual([]);
   });
 
+  test("is told to Cluster with what it waits for, over a new life of the Host, until that has gone", async () => {
+    const scene = await Scene.open({ pools: TWO_BLOCKS });
+    const { world } = scene;
+    const waiting = async () =>
+      (await world.during(scene.deployed.ports.cluster().status({}))).heldRemovals ?? [];
+    await world.during(scene.allocate("a", { handle: "db", v4: 2 }));
+    await world.during(remove(scene));
+    await world.advance(10_000);
+    const held = [{ host: "a", kept: { addresses: 2, handles: ["db"] } }];
+    expect(await waiting()).toEqual(held);
+    world.evict(HOST_A, "silent");
+    const calls: unknown[] = [];
+    for (let look = 0; look < 5; look += 1) {
+      await world.during(viewOf(scene));
+      await world.advance(100);
+      calls.push(await waiting());
+    }
+    expect(calls).toEqual(Array(5).fill(held));
+    // Registered again it is no removal; a later one tells anew.
+    await scene.register("a");
+    expect(await waiting()).toEqual([]);
+    await world.during(remove(scene));
+    expect(await waiting()).toEqual([]);
+    await world.advance(10_000);
+    expect(await waiting()).toEqual(held);
+    await world.during(scene.release("db"));
+    await world.advance(700_000);
+    expect(await waiting()).toEqual([]);
+    expect((await world.during(viewOf(scene))).view).toBeUndefined();
+    expect(findings(scene)).toEqual([]);
+  });
+
   test("of a host that nobody registered changes nothing", async () => {
     const scene = await Scene.open({ pools: TWO_BLOCKS });
     expect((await scene.world.during(remove(scene, "z"))).view).toBeUndefined();
