@@ -18,7 +18,7 @@ import { SweepPools } from "./sweep-pools.ts";
 import type { SweepState, Tour } from "./sweep-state.ts";
 
 /** Hosts visited at a time, and in one event. */
-const LOT = 16;
+const LOT = 8;
 const HOSTS_PER_EVENT_MAX = 200;
 /** No further lot begins beyond so many calls, those of the Hosts included; one event has 900. */
 const CALLS_BEFORE_LAST_LOT = 600;
@@ -27,7 +27,7 @@ const EVENT_MS = 20_000;
 /** The longest rest between two steps: one that took long has waited for a host that is silent, ms. */
 const REST_MS_MAX = 500;
 /** How much longer others have the thread than a step took. */
-const REST_SHARE = 9;
+const REST_SHARE = 14;
 /** Calls that a visit may take one after another; it sets its time limit. */
 const VISIT_STEPS = 6;
 /** How often one host is visited again in a sweep. */
@@ -142,7 +142,7 @@ export class SweepTour {
     }
   }
 
-  /** Where all objects share a thread, a sweep takes a tenth of it at most. */
+  /** Where all objects share a thread, a sweep takes a fifteenth of it at most, while it need not wait. */
   async #rest(tookMs: number): Promise<void> {
     const { sweepRestMs } = this.#runtime.settings;
     if (sweepRestMs === 0) return;
